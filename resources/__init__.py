@@ -1,0 +1,1 @@
+"""Everything from outside: model providers, tools, case store, evidence index."""

@@ -1,0 +1,1 @@
+"""The model gateway and its providers."""

@@ -1,0 +1,1 @@
+"""One adapter per provider wire format, and the offline analyst."""

@@ -1,0 +1,1 @@
+"""The offline analyst: answers every contract deterministically, without key or network."""

@@ -1,0 +1,1 @@
+"""Read-only tools over the redacted inputs of one case."""

@@ -1,0 +1,1 @@
+"""Thin Dagster assets around the phase builders."""

@@ -1,0 +1,1 @@
+"""Asset checks, jobs, schedules and sensors."""

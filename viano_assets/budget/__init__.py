@@ -1,0 +1,1 @@
+"""Investigation units: accounts, append-only ledger, snapshot."""

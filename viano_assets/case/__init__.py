@@ -1,0 +1,1 @@
+"""The canonical case: report readers, intake, redacted view of the inputs, lifecycle, freshness."""

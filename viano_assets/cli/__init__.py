@@ -1,0 +1,1 @@
+"""The `viano` command, one module per command group."""

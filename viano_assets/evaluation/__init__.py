@@ -1,0 +1,1 @@
+"""Known-bug corpora, correctness by code, baselines, calibration, reports."""

@@ -1,0 +1,1 @@
+"""Evidence records: what a tool found, where exactly, and how complete the look was."""

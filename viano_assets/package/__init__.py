@@ -1,0 +1,1 @@
+"""The durable case package: generations, objects, checkpoints, transfer and audit."""

@@ -1,0 +1,1 @@
+"""What has to change, built by policy from a confirmed diagnosis."""

@@ -1,0 +1,1 @@
+"""The final evaluation under deterministic gates."""

@@ -1,0 +1,1 @@
+"""Competing mechanisms, registered once, with a pinned policy and budget."""

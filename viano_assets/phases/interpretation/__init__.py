@@ -1,0 +1,1 @@
+"""What the report says: observation, expectation, assumption, facts."""

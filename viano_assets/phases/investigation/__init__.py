@@ -1,0 +1,1 @@
+"""One dispatch at a time: ask, gate, settle, reserve, look, publish."""
