@@ -1,1 +1,1 @@
-"""Investigation units: accounts, append-only ledger, snapshot."""
+"""Investigation units: accounts, the append-only ledger, its invariants and its pinned policy."""
