@@ -1,0 +1,169 @@
+"""The multi-asset that carries case revisions through their phases: one key or hundreds, same code.
+
+Worker threads run cases and never touch Dagster; the op's own thread logs what they report, so that the
+run log shows progress while a case works. A case that fails is counted and the others go on; the run
+fails at the end with a table of the failed cases. RETRY_PENDING and DEFERRED materialise nothing and
+release the worker; the `due_retries` sensor comes back when they are due.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import dagster as dg
+from pydantic import Field
+
+from resources.dagster_viano import VianoResource
+from resources.run_lock import run_lock
+from viano_assets.assets.metadata import to_metadata
+from viano_assets.assets.partition_run import CheckReport, PhaseReport, run_partition
+from viano_assets.assets.specs import ASSET_OF_PHASE, CASE, asset_specs, case_revisions, check_specs
+from viano_assets.phases.protocols import Phase, Progress
+
+
+class AnalyseConfig(dg.Config):
+    """Run configuration of the chain; the seeds' ids pass through unchanged."""
+
+    retry_id: str | None = Field(default=None, description="Reopens an exhausted provider operation.")
+    attempt_id: str | None = Field(default=None, description="Stable id of the attempt.")
+    provider: str | None = Field(default=None, description="Provider profile instead of the default.")
+    threads: int = Field(default=4, ge=1, le=64, description="Cases worked on at once.")
+
+
+class _Failed(NamedTuple):
+    key: str
+    asset: str
+    code: str
+    message: str
+    hint: str
+
+
+def _selected(context: dg.AssetExecutionContext) -> tuple[bool, list[Phase]]:
+    keys = context.selected_asset_keys
+    return CASE in keys, [phase for phase, key in ASSET_OF_PHASE.items() if key in keys]
+
+
+@dg.multi_asset(
+    name="case_chain",
+    specs=asset_specs(),
+    check_specs=check_specs(),
+    can_subset=True,
+    partitions_def=case_revisions,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+)
+def case_chain(
+    context: dg.AssetExecutionContext, config: AnalyseConfig, viano: VianoResource
+) -> Iterator[dg.MaterializeResult[None]]:
+    """Run the selected phases of every selected case revision."""
+    with_case, phases = _selected(context)
+    keys = list(context.partition_keys)
+    with run_lock(context.instance.root_directory, context.run_id):
+        failed = _run_all(context, config, viano, keys, with_case=with_case, phases=phases)
+    if failed:
+        raise dg.Failure(
+            f"{len({item.key for item in failed})} of {len(keys)} cases could not go on",
+            metadata=to_metadata({"failed": _failed_table(failed)}),
+            allow_retries=False,
+        )
+    yield from ()
+
+
+def _run_all(
+    context: dg.AssetExecutionContext,
+    config: AnalyseConfig,
+    viano: VianoResource,
+    keys: Sequence[str],
+    *,
+    with_case: bool,
+    phases: Sequence[Phase],
+) -> list[_Failed]:
+    reports: queue.SimpleQueue[PhaseReport | Progress | None] = queue.SimpleQueue()
+    failed: list[_Failed] = []
+
+    def work(key: str) -> None:
+        session = viano.session(provider=config.provider, progress=reports.put)
+        for report in run_partition(
+            session,
+            key,
+            with_case=with_case,
+            phases=phases,
+            retry_id=config.retry_id,
+            attempt_id=config.attempt_id,
+        ):
+            reports.put(report)
+
+    with ThreadPoolExecutor(min(config.threads, len(keys)) or 1, thread_name_prefix="case") as pool:
+        futures = [pool.submit(work, key) for key in keys]
+        _announce_end(pool, futures, reports)
+        while (item := reports.get()) is not None:
+            if isinstance(item, Progress):
+                context.log.info("%s  %s  %s", item.case_id, item.phase, item.text)
+            else:
+                failed += _log(context, item)
+    for key, future in zip(keys, futures, strict=True):
+        error = future.exception()
+        if error is not None:
+            failed.append(
+                _Failed(key, "", "defect", f"{type(error).__name__}: {error}", "report this defect")
+            )
+    return failed
+
+
+def _announce_end(
+    pool: ThreadPoolExecutor,
+    futures: Sequence[Future[None]],
+    reports: queue.SimpleQueue[PhaseReport | Progress | None],
+) -> None:
+    remaining = [len(futures)]
+
+    def done(_: Future[None]) -> None:
+        remaining[0] -= 1
+        if remaining[0] == 0:
+            reports.put(None)
+
+    for future in futures:
+        future.add_done_callback(done)
+    if not futures:
+        reports.put(None)
+    pool.shutdown(wait=False)
+
+
+def _log(context: dg.AssetExecutionContext, report: PhaseReport) -> list[_Failed]:
+    asset = CASE if report.phase is None else ASSET_OF_PHASE[report.phase]
+    if report.published:
+        context.log_event(
+            dg.AssetMaterialization(
+                asset,
+                partition=report.key,
+                metadata=to_metadata(report.metadata),
+                tags={"dagster/data_version": report.data_version},
+            )
+        )
+        for check in report.checks:
+            context.log_event(_evaluation(asset, report.key, check))
+        return []
+    text = f"{report.key}  {asset.to_user_string()}: {report.message}"
+    if not report.failed:
+        context.log.info("%s (due %s)", text, report.not_before or "later")
+        return []
+    context.log.error("%s", text)
+    return [_Failed(report.key, asset.to_user_string(), report.code, report.message, report.hint)]
+
+
+def _evaluation(asset: dg.AssetKey, key: str, check: CheckReport) -> dg.AssetCheckEvaluation:
+    return dg.AssetCheckEvaluation(
+        asset_key=asset,
+        check_name=check.name,
+        passed=check.passed,
+        severity=dg.AssetCheckSeverity.WARN if check.warn_only else dg.AssetCheckSeverity.ERROR,
+        description=check.description,
+        metadata=to_metadata(check.metadata),
+        partition=key,
+    )
+
+
+def _failed_table(failed: Sequence[_Failed]) -> list[dict[str, Any]]:
+    return [item._asdict() for item in failed[:200]]

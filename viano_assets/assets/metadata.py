@@ -1,0 +1,87 @@
+"""The one way from case data to Dagster metadata: escaped, capped, finite, only http(s) links."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+MAX_BYTES = 64_000
+"""Largest text of one metadata entry in bytes."""
+
+_ESCAPES = str.maketrans({c: "\\" + c for c in "\\`*_[]<>|#!"})
+
+
+def plain(text: str) -> str:
+    """Return `text` without control characters and lone surrogates, cut to `MAX_BYTES`."""
+    kept = "".join(
+        c if c in "\n\t" or (c.isprintable() and not _surrogate(c)) else "\N{REPLACEMENT CHARACTER}"
+        for c in text
+    )
+    data = kept.encode("utf-8")
+    if len(data) <= MAX_BYTES:
+        return kept
+    return data[: MAX_BYTES - 40].decode("utf-8", errors="ignore") + "\n… cut at 64 kB"
+
+
+def _surrogate(char: str) -> bool:
+    return "\ud800" <= char <= "\udfff"
+
+
+def escaped(text: str) -> str:
+    """Return `text` so that Markdown and HTML show it literally."""
+    return plain(text).translate(_ESCAPES)
+
+
+def json_safe(value: Any) -> Any:
+    """Return `value` with numbers finite and text plain; what cannot be shown becomes text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if -(2**53) < value < 2**53 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else "no data"
+    if isinstance(value, Mapping):
+        return {plain(str(key)): json_safe(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_safe(item) for item in value]
+    return plain(str(value))
+
+
+def to_metadata(values: Mapping[str, Any]) -> dict[str, dg.MetadataValue[Any]]:
+    """Turn plain values into metadata entries.
+
+    Text that starts with a Markdown heading is taken as our own Markdown; a dict or list becomes JSON;
+    `bytes` are a PNG picture; NaN and infinities become "no data".
+    """
+    entries: dict[str, dg.MetadataValue[Any]] = {}
+    for name, value in values.items():
+        if value is None:
+            continue
+        entries[name] = _entry(value)
+    return entries
+
+
+def _entry(value: Any) -> dg.MetadataValue[Any]:
+    if isinstance(value, bytes):
+        picture = base64.b64encode(value).decode("ascii")
+        return dg.MetadataValue.md(f"![plot](data:image/png;base64,{picture})")
+    match json_safe(value):
+        case bool() as flag:
+            entry: dg.MetadataValue[Any] = dg.MetadataValue.bool(flag)
+        case int() as number:
+            entry = dg.MetadataValue.int(number)
+        case float() as number:
+            entry = dg.MetadataValue.float(number)
+        case (dict() | list()) as document:
+            entry = dg.MetadataValue.json(document)
+        case str() as text if text.startswith(("http://", "https://")) and "\n" not in text:
+            entry = dg.MetadataValue.url(text)
+        case str() as text if text.startswith("#"):
+            entry = dg.MetadataValue.md(text)
+        case other:
+            entry = dg.MetadataValue.text(str(other))
+    return entry

@@ -1,0 +1,259 @@
+"""Case views for a person at a terminal. Everything from a case is text, never markup or escapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from viano_assets.package.model import Head
+from viano_assets.phases.protocols import Store
+
+EXCERPT_LINES = 12
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=False)
+
+
+def _clean(text: object) -> str:
+    return "\n".join(one_line_keep_indent(line) for line in str(text).splitlines())
+
+
+def one_line_keep_indent(line: str) -> str:
+    """Return a line with its indentation and without control characters."""
+    return "".join(
+        c if c.isprintable() else (" " if c == "\t" else "\N{REPLACEMENT CHARACTER}") for c in line
+    )
+
+
+def _place(item: Mapping[str, Any]) -> str:
+    if item.get("path"):
+        span = ""
+        if item.get("line_start"):
+            span = f":{item['line_start']}"
+            if item.get("line_end") and item["line_end"] != item["line_start"]:
+                span += f"-{item['line_end']}"
+        symbol = f"  {item['symbol']}" if item.get("symbol") else ""
+        return f"{item['path']}{span}{symbol}"
+    if item.get("table"):
+        key = item.get("key") or {}
+        keys = ", ".join(f"{name}={value}" for name, value in key.items())
+        column = f".{item['column']}" if item.get("column") else ""
+        return f"{item['table']}{column}" + (f" [{keys}]" if keys else "")
+    return ""
+
+
+def _heading(console: Console, text: str) -> None:
+    console.print()
+    console.print(Text(text, style="bold underline"))
+
+
+def _bullets(console: Console, items: Sequence[object]) -> None:
+    for item in items:
+        console.print(Padding(Text("• " + _clean(item)), (0, 0, 0, 2)))
+
+
+def print_case(view: Mapping[str, Any], *, home: Path) -> None:
+    """Print a case view: verdict first, then place, evidence, alternatives, limits, spend, where to look."""
+    console = _console()
+    console.print()
+    title = Text(f"{view['case_id']}  revision {view['analysis_revision']}", style="bold")
+    title.append(f"   {view['state']}", style="cyan")
+    console.print(title)
+    if view.get("interrupted"):
+        console.print(Text(_clean(view["interrupted"]), style="yellow"))
+    if view.get("overlay"):
+        overlay = view["overlay"]
+        console.print(
+            Text(f"{overlay['kind']}: {_clean(overlay['message'])} ({overlay['code']})", style="yellow")
+        )
+    _diagnosis(console, view)
+    _localisation(console, view.get("localisation") or {})
+    _evidence(console, view)
+    _hypotheses(console, view.get("hypotheses") or [])
+    if view.get("not_examined"):
+        _heading(console, "Not examined")
+        _bullets(console, view["not_examined"])
+    _spend(console, view.get("spend") or {})
+    _where_next(console, view, home)
+
+
+def _diagnosis(console: Console, view: Mapping[str, Any]) -> None:
+    diagnosis = view.get("diagnosis")
+    if not diagnosis:
+        return
+    confirmed = diagnosis["status"] == "confirmed"
+    _heading(console, "Diagnosis")
+    verdict = Text(
+        "confirmed" if confirmed else "inconclusive", style="bold green" if confirmed else "bold yellow"
+    )
+    if diagnosis.get("inconclusive_kind"):
+        verdict.append(f" ({diagnosis['inconclusive_kind'].replace('_', ' ')})")
+    verdict.append(f"   confidence {diagnosis['confidence'].replace('_', ' ')}", style="default")
+    requested = diagnosis.get("requested_confidence")
+    if requested and requested != diagnosis["confidence"]:
+        verdict.append(f" (requested {requested.replace('_', ' ')})", style="dim")
+    console.print(verdict)
+    cause = diagnosis.get("root_cause")
+    if cause:
+        console.print(Text(_clean(cause["summary"])))
+        console.print(Text(_clean(cause["technical_description"])))
+    if diagnosis.get("final_reason"):
+        console.print(Text(_clean(diagnosis["final_reason"])))
+    if view.get("deciding_question"):
+        _heading(console, "The question that would decide it")
+        console.print(Text(_clean(view["deciding_question"])))
+    for title, key in (
+        ("What remains uncertain", "remaining_uncertainty"),
+        ("What a person should do next", "review_actions"),
+    ):
+        if diagnosis.get(key):
+            _heading(console, title)
+            _bullets(console, diagnosis[key])
+
+
+def _localisation(console: Console, localisation: Mapping[str, Any]) -> None:
+    rows = [
+        (item, kind) for kind in ("rows", "symbols", "files") for item in (localisation.get(kind) or [])[:5]
+    ]
+    if not rows:
+        return
+    _heading(console, "Where")
+    table = Table(box=None, show_header=True, pad_edge=False, header_style="dim")
+    for name in ("kind", "place", "basis", "evidence"):
+        table.add_column(name, overflow="fold")
+    for item, kind in rows:
+        table.add_row(
+            Text(kind[:-1]),
+            Text(_clean(_place(item))),
+            Text(item["basis"]),
+            Text(" ".join(item.get("evidence_ids") or [])),
+        )
+    console.print(table)
+
+
+def _cited(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    diagnosis = view.get("diagnosis") or {}
+    cause = diagnosis.get("root_cause") or {}
+    wanted = list(cause.get("evidence_ids") or [])
+    for hypothesis in view.get("hypotheses") or []:
+        wanted += [*(hypothesis.get("support") or []), *(hypothesis.get("against") or [])]
+    records = {record["evidence_id"]: record for record in view.get("evidence") or []}
+    order = list(dict.fromkeys(identifier for identifier in wanted if identifier in records))
+    return [records[identifier] for identifier in order[:8]]
+
+
+def _evidence(console: Console, view: Mapping[str, Any]) -> None:
+    records = _cited(view)
+    if not records:
+        return
+    _heading(console, "Evidence")
+    for record in records:
+        head = Text(f"{record['evidence_id']}  ", style="bold")
+        head.append(_clean(_place(record)) or record["tool"])
+        head.append(f"   {record['completeness']}, {record['tool']}", style="dim")
+        console.print(head)
+        lines = str(record["excerpt"]).splitlines()
+        shown = lines[:EXCERPT_LINES]
+        for line in shown:
+            console.print(Text("  │ " + one_line_keep_indent(line)[:160]))
+        if len(lines) > len(shown):
+            console.print(Text(f"  │ … {len(lines) - len(shown)} more lines", style="dim"))
+
+
+def _hypotheses(console: Console, hypotheses: Sequence[Mapping[str, Any]]) -> None:
+    if not hypotheses:
+        return
+    _heading(console, "Hypotheses")
+    for item in hypotheses:
+        line = Text(f"{item['id']}  ", style="bold")
+        line.append(_clean(item["title"]))
+        standing = item.get("verdict") or item.get("status") or ""
+        level = (item.get("effective_confidence") or "").replace("_", " ")
+        line.append(f"   {standing}" + (f", {level}" if level else ""), style="cyan")
+        console.print(line)
+        if item.get("reason"):
+            console.print(Padding(Text(_clean(item["reason"]), style="dim"), (0, 0, 0, 4)))
+        for side in ("support", "against"):
+            if item.get(side):
+                console.print(Padding(Text(f"{side}: {' '.join(item[side])}", style="dim"), (0, 0, 0, 4)))
+
+
+def _spend(console: Console, spend: Mapping[str, Any]) -> None:
+    if not spend:
+        return
+    cost = "unknown price" if spend.get("cost") is None else f"{spend['cost']:.4f}"
+    _heading(console, "Spend")
+    console.print(
+        Text(
+            f"{spend.get('units', 0)} investigation units, {spend.get('tokens_in', 0)} tokens in, "
+            f"{spend.get('tokens_out', 0)} out, cost {cost}, {spend.get('seconds', 0):.1f} s"
+        )
+    )
+
+
+def _where_next(console: Console, view: Mapping[str, Any], home: Path) -> None:
+    _heading(console, "Where to look next")
+    flag = "" if str(home) == ".viano" else f" --home {home}"
+    case_id = view["case_id"]
+    if view.get("report_file"):
+        console.print(Text(f"report   {view['report_file']}"))
+    console.print(Text(f"again    viano case show {case_id}{flag}"))
+    console.print(Text(f"verify   viano case verify {case_id}{flag}"))
+    console.print(Text(f"UI       viano ui{flag}   (partition {view['partition_key']})"))
+    console.print(
+        Text(
+            f'SQL      viano sql{flag} "FROM evidence SELECT evidence_id, tool, path, line_start'
+            f" WHERE case_id = '{case_id}'\""
+        )
+    )
+
+
+def print_case_list(rows: Sequence[Mapping[str, Any]], home: Path) -> None:
+    """Print the cases of a home as a table."""
+    console = _console()
+    if not rows:
+        console.print(Text(f"No cases in {home} yet. viano case import --help shows how to add one."))
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("case", "state", "partition", "generation", "routing"):
+        table.add_column(name)
+    for row in rows:
+        state = row["state"] + (f" ({row['overlay']})" if row.get("overlay") else "")
+        table.add_row(
+            row["case_id"],
+            state,
+            row.get("partition_key", ""),
+            str(row.get("generation", "")),
+            row.get("routing") or "",
+        )
+    console.print(table)
+
+
+def print_reading(store: Store, head: Head, revision: int) -> None:
+    """Print the published summaries of the interpretation and the hypotheses register."""
+    console = _console()
+    for phase, name in (("interpretation", "interpretation.md"), ("hypotheses", "hypotheses.md")):
+        path = f"analysis/{phase}/{revision:04d}/{name}"
+        if path in head.files:
+            console.print(Text(_clean(store.read(head, path).decode("utf-8"))))
+            console.print()
+
+
+def explain_places(store: Store, head: Head) -> None:
+    """Print the ranking records of the current revision: which signals led to which place."""
+    from viano_assets.phases.diagnosis.view import evidence_records  # noqa: PLC0415
+
+    console = _console()
+    _heading(console, "Signals behind the ranking")
+    for record in evidence_records(store, head, head.revision):
+        if record.provenance.kind == "ranking":
+            console.print(Text(f"{record.evidence_id} {record.tool}", style="bold"))
+            console.print(Text(_clean(record.content)))

@@ -1,0 +1,106 @@
+"""`viano ui` and `viano sync`: Dagster as catalogue, queue, clock and window over the case store."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from viano_assets.cli.options import Output, common
+from viano_assets.data_files import CONFIG
+from viano_assets.errors import InputError
+
+LOOPBACK = "127.0.0.1"
+
+
+def dagster_environment(home: Path) -> dict[str, str]:
+    """Prepare the Dagster home of a Viano home and return the environment that uses it.
+
+    `DAGSTER_HOME` is respected when set; otherwise it is `<home>/dagster`, with the shipped
+    `dagster.yaml` (telemetry off, loopback, SQLite).
+    """
+    home = home.resolve()
+    folder = Path(os.environ.get("DAGSTER_HOME") or home / "dagster")
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = folder / "dagster.yaml"
+    if not settings.exists():
+        shutil.copyfile(CONFIG / "dagster.yaml", settings)
+    return os.environ | {"DAGSTER_HOME": str(folder), "VIANO_HOME": str(home)}
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            raise InputError(
+                "port_in_use",
+                f"port {port} is taken",
+                hint=f"stop the other program or run: viano ui --port {port + 1}",
+            ) from error
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(1, 65_535), default=3000, show_default=True)
+@common
+def ui(out: Output, port: int) -> None:
+    """Open the Dagster UI on loopback; Ctrl-C stops everything it started."""
+    from resources.dagster_sync import sync_home  # noqa: PLC0415  # imports dagster
+
+    _check_port(port)
+    environment = dagster_environment(out.home)
+    os.environ.update(environment)
+    counts = sync_home(Path(environment["VIANO_HOME"]))
+    click.echo(f"{counts['partitions']} case revisions are known to Dagster.", err=True)
+    click.echo(f"UI: http://{LOOPBACK}:{port}/assets   (Ctrl-C stops it)", err=True)
+    command = [
+        sys.executable,
+        "-m",
+        "dagster",
+        "dev",
+        "-m",
+        "viano_assets.definitions",
+        "-h",
+        LOOPBACK,
+        "-p",
+        str(port),
+    ]
+    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    raise SystemExit(_supervise(process))
+
+
+def _supervise(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the process and end its whole group when this one is asked to stop."""
+
+    def stop(number: int, frame: object) -> None:
+        del number, frame
+        os.killpg(process.pid, signal.SIGINT)
+
+    for wanted in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(wanted, stop)
+    status = process.wait()
+    return 0 if status in {0, -signal.SIGINT, 130} else 1
+
+
+@click.command()
+@common
+def sync(out: Output) -> None:
+    """Tell Dagster about every case revision and every finished phase of the home."""
+    from resources.dagster_sync import sync_home  # noqa: PLC0415  # imports dagster
+
+    environment = dagster_environment(out.home)
+    os.environ.update(environment)
+    counts = sync_home(Path(environment["VIANO_HOME"]))
+    text = (
+        f"{counts['partitions']} partitions known, {counts['added']} added, "
+        f"{counts['reported']} materialisations reported."
+    )
+    click.echo(json.dumps(counts) if out.json else text)
