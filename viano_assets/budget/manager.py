@@ -111,7 +111,7 @@ class BudgetManager:
                 raise _chain(path, "the piece belongs to another ledger")
             previous = Binding(path=path, sha256=sha256_hex(content))
             pieces.append(piece)
-        if revision == head.revision and head.pointer(POINTER) != (paths[-1] if paths else None):
+        if paths and revision == head.revision and head.pointer(POINTER) != paths[-1]:
             raise _chain(head.pointer(POINTER) or POINTER, "the pointer does not name the newest piece")
         return pieces
 

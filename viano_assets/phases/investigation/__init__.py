@@ -1,1 +1,1 @@
-"""One dispatch at a time: ask, gate, settle, reserve, look, publish."""
+"""The investigation: one bounded dispatch after another over read-only tools, under a strict budget."""
