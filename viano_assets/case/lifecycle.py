@@ -1,0 +1,145 @@
+"""The states of a case and the steps between them (docs/contracts.md, section 11).
+
+A state says which phase works on the case or has just ended; `BLOCKED` and `DEFERRED` are no states but
+overlays (`viano_assets.package.model.Overlay`) that remember the phase they interrupted.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal
+
+from viano_assets.errors import BlockedError, DefectError
+from viano_assets.package.model import Manifest, Overlay
+
+
+class Lifecycle(StrEnum):
+    """Where a case stands; the values are stored in the manifest."""
+
+    RECEIVED = "RECEIVED"
+    ASSEMBLED = "ASSEMBLED"
+    INTERPRETING = "INTERPRETING"
+    GENERATING_HYPOTHESES = "GENERATING_HYPOTHESES"
+    INVESTIGATING_HYPOTHESES = "INVESTIGATING_HYPOTHESES"
+    BUILDING_DIAGNOSIS = "BUILDING_DIAGNOSIS"
+    BUILDING_CHANGE_REQUEST = "BUILDING_CHANGE_REQUEST"
+    OUTPUT_READY = "OUTPUT_READY"
+    FAILED_TO_ANALYZE = "FAILED_TO_ANALYZE"
+
+
+ROUTING_REVIEW = "review"
+"""Routing of a case that a person has to look at."""
+
+_NEXT: dict[Lifecycle, frozenset[Lifecycle]] = {
+    Lifecycle.RECEIVED: frozenset({Lifecycle.ASSEMBLED}),
+    Lifecycle.ASSEMBLED: frozenset({Lifecycle.INTERPRETING}),
+    Lifecycle.INTERPRETING: frozenset({Lifecycle.GENERATING_HYPOTHESES}),
+    Lifecycle.GENERATING_HYPOTHESES: frozenset({Lifecycle.INVESTIGATING_HYPOTHESES}),
+    Lifecycle.INVESTIGATING_HYPOTHESES: frozenset({Lifecycle.BUILDING_DIAGNOSIS}),
+    Lifecycle.BUILDING_DIAGNOSIS: frozenset({Lifecycle.BUILDING_CHANGE_REQUEST, Lifecycle.FAILED_TO_ANALYZE}),
+    Lifecycle.BUILDING_CHANGE_REQUEST: frozenset({Lifecycle.OUTPUT_READY}),
+    Lifecycle.OUTPUT_READY: frozenset(),
+    Lifecycle.FAILED_TO_ANALYZE: frozenset(),
+}
+TRANSITIONS = MappingProxyType(_NEXT)
+"""Every step within one analysis revision; a new revision starts again at `ASSEMBLED`."""
+
+TERMINAL = frozenset({Lifecycle.OUTPUT_READY, Lifecycle.FAILED_TO_ANALYZE})
+"""States after which only a new analysis revision moves the case."""
+
+IN_PHASE = frozenset(Lifecycle) - TERMINAL - {Lifecycle.RECEIVED, Lifecycle.ASSEMBLED}
+"""States in which a phase works or has just ended."""
+
+
+def state_of(manifest: Manifest) -> Lifecycle:
+    """Return the manifest's state.
+
+    Raises:
+        DefectError: `unknown_lifecycle` when the stored name is none of ours.
+    """
+    try:
+        return Lifecycle(manifest.lifecycle)
+    except ValueError as error:
+        raise DefectError(
+            "unknown_lifecycle", f"{manifest.lifecycle!r} is no lifecycle state", where=manifest.case_id
+        ) from error
+
+
+def can_move(current: Lifecycle, target: Lifecycle) -> bool:
+    """True for a step of `TRANSITIONS` and for staying where the case is."""
+    return target is current or target in TRANSITIONS[current]
+
+
+def check_transition(current: Lifecycle, target: Lifecycle, *, where: str = "") -> Lifecycle:
+    """Return `target` when the step is allowed.
+
+    Raises:
+        DefectError: `lifecycle_transition`; phases check their predecessor before they get here.
+    """
+    if not can_move(current, target):
+        raise DefectError(
+            "lifecycle_transition", f"{current.value} does not lead to {target.value}", where=where
+        )
+    return target
+
+
+def reached(current: Lifecycle, target: Lifecycle) -> bool:
+    """True when a case in state `current` has passed through or stands in `target`."""
+    if current is target:
+        return True
+    frontier, seen = {target}, set[Lifecycle]()
+    while frontier:
+        step = frontier.pop()
+        seen.add(step)
+        if current in TRANSITIONS[step]:
+            return True
+        frontier |= TRANSITIONS[step] - seen
+    return False
+
+
+def blocked(phase: str, code: str, message: str) -> Overlay:
+    """Return the overlay of a halt that a person lifts with `viano case resume`."""
+    return Overlay(kind="blocked", phase=phase, code=code, message=message)
+
+
+def deferred(phase: str, code: str, message: str, not_before: str) -> Overlay:
+    """Return the overlay of a halt that ends by itself at `not_before` (UTC, ISO 8601 with Z)."""
+    return Overlay(kind="deferred", phase=phase, code=code, message=message, not_before=not_before)
+
+
+def shown_state(manifest: Manifest) -> str:
+    """Return what a person sees: the overlay's name when one lies over the state, else the state."""
+    if manifest.overlay is None:
+        return state_of(manifest).value
+    name: Literal["BLOCKED", "DEFERRED"] = "BLOCKED" if manifest.overlay.kind == "blocked" else "DEFERRED"
+    return name
+
+
+def refuse_overlay(manifest: Manifest, now: str) -> None:
+    """Let a phase pass when no halt lies over the case, or a deferral has run out at `now`.
+
+    `now` is UTC in ISO 8601 with Z, in the same precision as the stored due time.
+
+    Raises:
+        BlockedError: `case_blocked` or `case_deferred`, with the remedy.
+    """
+    overlay = manifest.overlay
+    if overlay is None:
+        return
+    if overlay.kind == "deferred" and overlay.not_before is not None and overlay.not_before <= now:
+        return
+    where = f"{manifest.case_id}, {overlay.phase}"
+    if overlay.kind == "blocked":
+        raise BlockedError(
+            "case_blocked",
+            f"the case is blocked by {overlay.code}: {overlay.message}",
+            where=where,
+            hint=f"resolve it, then: viano case resume {manifest.case_id}",
+        )
+    raise BlockedError(
+        "case_deferred",
+        f"the case waits until {overlay.not_before}: {overlay.message}",
+        where=where,
+        hint=f"run it again then, or lift the wait: viano case resume {manifest.case_id}",
+    )

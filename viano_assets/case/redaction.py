@@ -1,0 +1,384 @@
+"""What no tool, model, index or page may see, and the stable placeholders that stand in its place.
+
+The same value gets the same placeholder everywhere in one package (`REDACTED_IP_9f2c01ab34`), so that
+"the same host again" can still be said. A placeholder is a keyed hash: without the package's own random
+key it cannot be turned back by trying values. Placeholders are plain words, so that code, SQL, JSON and
+configuration keep their syntax. Redaction never adds or removes a line.
+
+Three flavours decide how eager the rules are: `prose` (reports), `data` (logs, configuration, dumps,
+tables) and `code` (source trees, where only literals that look like a real secret, addresses of people
+and unmistakable tokens go, and version numbers, identifiers and syntax stay).
+
+Every pattern is anchored at a literal or has bounded repetition: the time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+from viano_assets.case.redaction_columns import column_kind
+
+RULES = "redaction-v1"
+"""Version of the rules; pinned in `case.json` and applied again whenever a quote is verified."""
+
+Flavour: TypeAlias = Literal["prose", "data", "code"]
+
+_FLAGS = re.IGNORECASE | re.ASCII
+
+
+class Replacement(NamedTuple):
+    """A half-open slice of the text and the placeholder that takes its place."""
+
+    start: int
+    end: int
+    new: str
+
+
+class _Found(NamedTuple):
+    start: int
+    end: int
+    kind: str
+
+
+_Finder: TypeAlias = Callable[[str, Flavour], Iterator[_Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A finder that runs only when the lowercased text holds one of the triggers (none: always)."""
+
+    triggers: tuple[str, ...]
+    find: _Finder
+
+
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])"
+    r"|gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}|glpat-[A-Za-z0-9_-]{20,64}"
+    r"|xox[abposr]-[A-Za-z0-9-]{10,128}|AIza[A-Za-z0-9_-]{35}|hf_[A-Za-z0-9]{30,64}|npm_[A-Za-z0-9]{36}"
+    r"|sk-(?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{20,200}"
+    r"|eyJ[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{5,4096})",
+    re.ASCII,
+)
+_TOKEN_TRIGGERS = (
+    "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "aiza", "hf_",
+    "npm_", "sk-", "eyj",
+)  # fmt: skip
+_BEARER = re.compile(r"(?:bearer|basic)\s{1,4}([A-Za-z0-9._~+/=-]{12,2048})", _FLAGS)
+_URL_LOGIN = re.compile(r"://([^\s/@:'\"<>]{0,128}):([^\s/@'\"<>]{1,256})@", re.ASCII)
+_LOGIN_WORD = (
+    r"(?:password|passwd|passphrase|passwort|kennwort|pwd|sha_pass_hash"
+    r"|(?:(?<=db)|(?<=user)|(?<=[A-Za-z][_.\-]))pass)"
+)
+_KEY_NAME = (
+    r"(?:secret|(?:api|access|private|secret|encryption|signing|session|auth|account|storage)[_. -]?key"
+    r"|token|credentials?|verifier|session_?id|cookie)"
+)
+_SEPARATOR = r"[\"']?\s{0,8}(?:=>|:=|[:=>])\s{0,8}"
+_QUOTED = r"(?P<quote>[\"'])(?P<quoted>[^\"'\n]{1,512})(?P=quote)"
+_BARE = r"(?P<bare>[^\s\"'`,;&<>(){}\[\]]{1,512})"
+_ASSIGNED = re.compile(rf"(?:(?P<pass>{_LOGIN_WORD})|{_KEY_NAME}){_SEPARATOR}(?:{_QUOTED}|{_BARE})", _FLAGS)
+_SPOKEN = re.compile(
+    r"(?:password|passwort|kennwort)\s{1,4}(?:is|ist|lautet|was|war)\s{0,2}:?\s{0,4}[\"'`]?([^\s\"'`,;]{3,128})",
+    _FLAGS,
+)
+_FLAG = re.compile(
+    r"--(?:password|passwd|token|secret|api-key)[ =]{1,4}[\"']?([^\s\"'-][^\s\"']{1,255})", _FLAGS
+)
+_IDENTIFIED = re.compile(r"identified\s{1,8}by\s{1,8}(?:password\s{1,4})?'([^'\n]{1,256})'", _FLAGS)
+_CONNECTION = re.compile(
+    r"[\"']([^\"';\s]{1,128});(?:\d{1,5}|[./\w-]{1,64});([^\"';\n]{1,64});([^\"';\n]{0,128});[^\"';\n]{0,64}[;\"']",
+    re.ASCII,
+)
+_ACCOUNT = re.compile(
+    r"(?<![A-Za-z])(?:user[_ ]?name|user[_ ]?id|uid|login|account(?:[_ ]?name)?|benutzer(?:name)?|user)"
+    r"(?:[\"']\s{0,4}:\s{0,4}\"(?P<json>[^\"\n]{1,64})\""
+    r"|\s{0,4}=\s{0,4}(?:\"(?P<double>[^\"\n]{1,64})\"|'(?P<single>[^'\n]{1,64})'"
+    r"|(?P<bare>[A-Za-z][\w.\-]{1,63})(?=[\s,;)\]&]|$)))",
+    _FLAGS | re.MULTILINE,
+)
+_HOME = re.compile(
+    r"(?:/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})([A-Za-z0-9_.\-]{2,64})(?=[/\\])", re.ASCII
+)
+_GENERIC_HOMES = frozenset(
+    """user users root runner ubuntu vagrant app public default circleci travis jenkins name username me you
+    build builder docker node admin shared""".split()  # noqa: SIM905 - words read better than a list of strings
+)
+_MAIL = re.compile(r"@([A-Za-z0-9](?:[A-Za-z0-9-]{0,62}\.){1,4}([A-Za-z]{2,24}))(?![A-Za-z0-9@(])", re.ASCII)
+_MAIL_LOCAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%+-")
+_CODE_DOMAINS = frozenset(
+    """com org net edu gov mil info io de uk fr nl ch eu us ca au jp cn ru pl se br co dev app
+    biz""".split()  # noqa: SIM905 - as above
+)
+_IPV4 = re.compile(r"(?<![\w.\-])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d|-[A-Za-z0-9])", re.ASCII)
+_IPV6 = re.compile(
+    r"(?<![\w:.])(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4}|:)(?::[0-9a-f]{1,4}){0,6}(?![\w:])", _FLAGS
+)
+_MAC = re.compile(r"(?<![\w:])(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}(?![\w:-])", _FLAGS)
+_VERSION_WORD = re.compile(r"version|release|build|revision|upgrade|==|>=|<=|~=|\bv\.?$|\bver\b", _FLAGS)
+_HOST_WORD = re.compile(r"host|addr|\bip\b|server|client|peer|from|connect|://|bind|listen", _FLAGS)
+_NO_VALUE = frozenset(
+    """null none nil true false yes no on off empty undefined required missing invalid incorrect wrong expired
+    optional string str password secret token failed error prompt hidden unknown varchar text not the a is
+    was""".split()  # noqa: SIM905 - as above
+)
+_PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----", re.ASCII)
+_PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----", re.ASCII)
+
+
+def _mixed(value: str) -> bool:
+    return len(value) >= 8 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
+def _is_value(value: str) -> bool:
+    lowered = value.lower().rstrip(".,:;!?")
+    if not lowered or lowered in _NO_VALUE or "REDACTED_" in value:
+        return False
+    if set(value) <= set("*xX.-_?#"):
+        return False
+    return value[0] not in "%$<{" and "{" not in value
+
+
+def _assigned(text: str, flavour: Flavour) -> Iterator[_Found]:
+    for match in _ASSIGNED.finditer(text):
+        group = "bare" if match["quoted"] is None else "quoted"
+        value = match[group]
+        if not _is_value(value):
+            continue
+        if flavour == "code":
+            keep = (
+                group == "bare" or not _mixed(value) or any(c in value for c in " %$/\\<>=") or "::" in value
+            )
+        elif match["pass"] is None:
+            keep = not _mixed(value)
+        else:
+            keep = (
+                flavour == "prose"
+                and group == "bare"
+                and not _mixed(value)
+                and not _ends_line(text, match.end())
+            )
+        if not keep:
+            yield _Found(*match.span(group), "SECRET")
+
+
+def _ends_line(text: str, at: int) -> bool:
+    return text[at : at + 1] in {"", "\n", "\r"}
+
+
+def _groups(
+    pattern: re.Pattern[str], kinds: tuple[str, ...], flavours: frozenset[Flavour] | None = None
+) -> _Finder:
+    """Make a finder that redacts group 1, 2, … of each match (group 0 when the pattern has none)."""
+
+    def find(text: str, flavour: Flavour) -> Iterator[_Found]:
+        if flavours is not None and flavour not in flavours:
+            return
+        first = 1 if pattern.groups else 0
+        for match in pattern.finditer(text):
+            for offset, kind in enumerate(kinds):
+                value = match[first + offset]
+                if value and _is_value(value):
+                    yield _Found(*match.span(first + offset), kind)
+
+    return find
+
+
+def _accounts(text: str, flavour: Flavour) -> Iterator[_Found]:
+    if flavour == "code":
+        return
+    for match in _ACCOUNT.finditer(text):
+        group = match.lastgroup
+        if group is not None and _is_value(match[group]) and not match[group].isdigit():
+            yield _Found(*match.span(group), "ACCOUNT")
+
+
+def _homes(text: str, flavour: Flavour) -> Iterator[_Found]:
+    if flavour == "code":
+        return
+    for match in _HOME.finditer(text):
+        if match[1].lower() not in _GENERIC_HOMES:
+            yield _Found(*match.span(1), "ACCOUNT")
+
+
+def _mails(text: str, flavour: Flavour) -> Iterator[_Found]:
+    for match in _MAIL.finditer(text):
+        start = match.start()
+        floor = max(0, start - 64)
+        while start > floor and text[start - 1] in _MAIL_LOCAL:
+            start -= 1
+        local = text[start : match.start()].lstrip(".%+-")
+        start = match.start() - len(local)
+        if not local or local == "git":
+            continue
+        if flavour == "code" and match[2].lower() not in _CODE_DOMAINS:
+            continue
+        yield _Found(start, match.end(), "MAIL")
+
+
+def _line_around(text: str, start: int, end: int) -> str:
+    """Return the line that holds the slice, at most 160 characters on each side."""
+    left = text.rfind("\n", max(0, start - 160), start) + 1 or max(0, start - 160)
+    right = text.find("\n", end, end + 160)
+    return text[left : right if right >= 0 else end + 160]
+
+
+def _ipv4(text: str, flavour: Flavour) -> Iterator[_Found]:
+    for match in _IPV4.finditer(text):
+        octets = [int(part) for part in match[0].split(".")]
+        if (
+            max(octets) > 255
+            or octets[0] in {0, 127, 255}
+            or any(part != str(int(part)) for part in match[0].split("."))
+        ):
+            continue
+        before = text[max(0, match.start() - 24) : match.start()]
+        if _VERSION_WORD.search(before):
+            continue
+        if flavour == "code" and _VERSION_WORD.search(_line_around(text, *match.span())):
+            continue
+        if octets[0] < 10 and flavour != "data" and not _HOST_WORD.search(_line_around(text, *match.span())):
+            continue
+        yield _Found(*match.span(), "IP")
+
+
+def _ipv6(text: str, flavour: Flavour) -> Iterator[_Found]:
+    for match in _MAC.finditer(text):
+        if flavour != "code":
+            yield _Found(*match.span(), "MAC")
+    for match in _IPV6.finditer(text):
+        value = match[0]
+        groups = [part for part in value.split(":") if part]
+        if len(groups) < (6 if flavour == "code" else 4) and not (
+            flavour == "data" and "::" in value and len(groups) > 2
+        ):
+            continue
+        try:
+            address = ipaddress.IPv6Address(value)
+        except ValueError:
+            continue
+        if not address.is_loopback:
+            yield _Found(*match.span(), "IP")
+
+
+_NOT_CODE: frozenset[Flavour] = frozenset({"prose", "data"})
+_LINE_RULES = (
+    _Rule(_TOKEN_TRIGGERS, _groups(_TOKEN, ("SECRET",))),
+    _Rule(("bearer", "basic"), _groups(_BEARER, ("SECRET",), _NOT_CODE)),
+    _Rule(("://",), _groups(_URL_LOGIN, ("ACCOUNT", "SECRET"))),
+    _Rule(
+        ("pass", "pwd", "kennwort", "secret", "key", "token", "credential", "verifier", "session", "cookie"),
+        _assigned,
+    ),
+    _Rule(("password", "passwort", "kennwort"), _groups(_SPOKEN, ("SECRET",), frozenset({"prose"}))),
+    _Rule(("--pass", "--token", "--secret", "--api-key"), _groups(_FLAG, ("SECRET",), _NOT_CODE)),
+    _Rule(("identified",), _groups(_IDENTIFIED, ("SECRET",))),
+    _Rule((";",), _groups(_CONNECTION, ("HOST", "ACCOUNT", "SECRET"), frozenset({"data"}))),
+    _Rule(("user", "uid", "login", "account", "benutzer"), _accounts),
+    _Rule(("/home/", "users/", "users\\"), _homes),
+    _Rule(("@",), _mails),
+    _Rule((), _ipv4),
+    _Rule((":",), _ipv6),
+)
+
+
+def _disjoint(found: Iterable[_Found]) -> list[_Found]:
+    """Order the finds and drop every one that overlaps an earlier or longer one."""
+    kept: list[_Found] = []
+    for item in sorted(found, key=lambda f: (f.start, -f.end, f.kind)):
+        if item.end > item.start and (not kept or item.start >= kept[-1].end):
+            kept.append(item)
+    return kept
+
+
+class Redactor:
+    """The rules with one package's key.
+
+    Args:
+        key: the package's secret; it never leaves the package and its raw inputs.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._tokens: dict[tuple[str, str], str] = {}
+
+    @cached_property
+    def key_id(self) -> str:
+        """Eight hex digits that tell caches of different keys apart without giving the key away."""
+        return hmac.new(self._key, b"key-id", hashlib.sha256).hexdigest()[:8]
+
+    def placeholder(self, kind: str, value: str) -> str:
+        """Return the placeholder of one value; letter case counts only for secrets."""
+        shown = value if kind == "SECRET" else value.lower()
+        known = self._tokens.get((kind, shown))
+        if known is None:
+            digest = hmac.new(
+                self._key, f"{kind}\x00{shown}".encode("utf-8", "surrogatepass"), hashlib.sha256
+            )
+            known = f"REDACTED_{kind}_{digest.hexdigest()[:10]}"
+            if len(self._tokens) < 100_000:
+                self._tokens[kind, shown] = known
+        return known
+
+    def replacements(self, text: str, flavour: Flavour) -> list[Replacement]:
+        """Return what `redact` would replace, in order and disjoint."""
+        lowered = text.lower()
+        found: list[_Found] = list(_pem_bodies(text)) if "private key-----" in lowered else []
+        for rule in _LINE_RULES:
+            if not rule.triggers or any(trigger in lowered for trigger in rule.triggers):
+                found.extend(rule.find(text, flavour))
+        return [
+            Replacement(
+                item.start, item.end, self.placeholder(item.kind, _as_text(text[item.start : item.end]))
+            )
+            for item in _disjoint(found)
+        ]
+
+    def redact(self, text: str, flavour: Flavour) -> str:
+        """Return the text with everything replaced that the rules name."""
+        return apply(text, self.replacements(text, flavour))
+
+    def cell(self, table: str, column: str, value: str) -> str:
+        """Redact one value of a table whose file could not be redacted as text (SQLite, Parquet)."""
+        kind = column_kind(table, column)
+        if kind is not None and value and "REDACTED_" not in value:
+            return self.placeholder(kind, value)
+        return self.redact(value, "data")
+
+
+def _as_text(value: str) -> str:
+    """Return the value as UTF-8 text when it is UTF-8 bytes that were read as Latin-1."""
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
+
+
+def _pem_bodies(text: str) -> Iterator[_Found]:
+    """Yield each line between the marks of a private key on its own, so that the lines stay."""
+    at = 0
+    while (begin := _PEM_BEGIN.search(text, at)) is not None:
+        end = _PEM_END.search(text, begin.end())
+        stop = end.start() if end is not None else len(text)
+        for line in re.finditer(r"[^\r\n]+", text[begin.end() : stop]):
+            yield _Found(begin.end() + line.start(), begin.end() + line.end(), "SECRET")
+        at = end.end() if end is not None else len(text)
+
+
+def apply(text: str, replacements: Iterable[Replacement]) -> str:
+    """Return `text` with ordered, disjoint replacements made."""
+    parts: list[str] = []
+    at = 0
+    for start, end, new in replacements:
+        parts += [text[at:start], new]
+        at = end
+    parts.append(text[at:])
+    return "".join(parts)
