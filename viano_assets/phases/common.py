@@ -311,16 +311,17 @@ def record_rejection(
     *,
     code: str = "invalid_answer",
     call: Binding | None = None,
-    lifecycle: str = KEEP,
+    extra: Mapping[str, Any] | None = None,
 ) -> Head:
     """Append the audit record of one rejected answer; nothing else is published.
 
-    Recording the same attempt twice changes nothing.
+    `extra` adds fields of the phase. Recording the same attempt twice changes nothing.
     """
     path = rejection_path(phase, head.revision, attempt_id)
     if path in head.files:
         return head
     record = {
+        **(extra or {}),
         "schema": "rejection-v1",
         "case_id": head.case_id,
         "package_id": head.manifest.package_id,
@@ -336,7 +337,6 @@ def record_rejection(
         event=f"{phase.value}_answer_rejected",
         phase=phase.value,
         put={path: canonical_json(record)},
-        lifecycle=lifecycle,
         detail={"attempt": attempt_hash(attempt_id), "code": code, "issues": len(issues)},
     )
     return store.commit(head, change)
@@ -348,9 +348,14 @@ def rejection_of(store: Store, head: Head, phase: Phase, attempt_id: str) -> dic
     return read_json(store, head, path) if path in head.files else None
 
 
-def last_rejection(store: Store, head: Head, phase: Phase) -> dict[str, Any] | None:
-    """Return the newest rejection record of the current revision, or None."""
-    rejected = events(head, phase, "answer_rejected")
+def last_rejection(
+    store: Store, head: Head, phase: Phase, before: int | None = None
+) -> dict[str, Any] | None:
+    """Return the newest rejection record of the current revision, or None.
+
+    `before` looks only at generations below it: the state in which an earlier request was made.
+    """
+    rejected = [c for c in events(head, phase, "answer_rejected") if before is None or c.generation < before]
     if not rejected:
         return None
     (path,) = rejected[-1].declares
@@ -358,9 +363,9 @@ def last_rejection(store: Store, head: Head, phase: Phase) -> dict[str, Any] | N
     return read_json(store, head, path)
 
 
-def feedback(store: Store, head: Head, phase: Phase) -> list[dict[str, Any]]:
+def feedback(store: Store, head: Head, phase: Phase, before: int | None = None) -> list[dict[str, Any]]:
     """Return the validation issues of the newest rejection: the correction section of the next request."""
-    record = last_rejection(store, head, phase)
+    record = last_rejection(store, head, phase, before)
     return [] if record is None else list(record["validation_issues"])
 
 

@@ -1,0 +1,69 @@
+"""Settings of the interpretation and of planning; file: config/analysis.example.toml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from viano_assets.phases.hypotheses.config import HypothesisConfig
+from viano_assets.phases.settings import read_toml, settings
+
+PlanningMode = Literal["joint", "separate"]
+
+DEFAULT_MODE: PlanningMode = "separate"
+"""Planning mode of a new revision when neither configuration nor command line names one."""
+
+Positive = Annotated[int, Field(strict=True, ge=1)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class InterpretationLimits(_Settings):
+    """Operational ceilings in bytes; exceeding one is an explicit refusal, never a truncation."""
+
+    context_bytes: Positive = 1_048_576
+    output_bytes: Positive = 2_097_152
+    summary_bytes: Positive = 2_097_152
+
+
+class _Interpretation(_Settings):
+    max_invalid_responses: Positive = 3
+    max_output_tokens: Positive = 8_192
+    deadline_s: Positive = 180
+    limits: InterpretationLimits = InterpretationLimits()
+
+
+class PlanningConfig(_Settings):
+    """How interpretation and hypotheses are asked for.
+
+    `mode` is frozen when a revision starts; None takes `DEFAULT_MODE` then and never contradicts a
+    frozen one. `max_repairs` bounds the chain of statement repairs, `max_repair_places` the places one
+    repair may cover; beyond either the whole answer is asked for again.
+    """
+
+    mode: PlanningMode | None = None
+    max_repairs: Positive = 2
+    max_repair_places: Positive = 12
+
+
+class InterpretationConfig(_Interpretation):
+    """Settings of `CaseInterpreter`; `hypotheses` is the policy a joint revision pins before its call."""
+
+    planning: PlanningConfig = PlanningConfig()
+    hypotheses: HypothesisConfig = HypothesisConfig()
+
+    @classmethod
+    def load(cls, path: str | Path) -> InterpretationConfig:
+        """Read the tables `interpretation`, `planning` and `hypotheses`; a missing file gives the defaults.
+
+        Raises:
+            ConfigurationError: naming file and key.
+        """
+        tables = read_toml(path, ("interpretation", "planning", "hypotheses"))
+        own = settings(_Interpretation, tables["interpretation"], path, "interpretation")
+        planning = settings(PlanningConfig, tables["planning"], path, "planning")
+        return cls(**own.model_dump(), planning=planning, hypotheses=HypothesisConfig.load(path))
