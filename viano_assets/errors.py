@@ -6,6 +6,7 @@ VianoError
 ├── BlockedError        nothing is wrong; try later or resume              exit status 3
 │   ├── BusyError           another process works on the case
 │   └── StaleHeadError      another writer committed the generation first
+├── StorageError        the disk is full, read-only, failing or denied       exit status 1
 ├── PackageError        a stored package is damaged or not what it claims  exit status 1
 │   └── NewerFormatError    written by a newer release
 ├── ContractError       a saved artifact or answer breaks its contract     exit status 1
@@ -75,6 +76,10 @@ class BusyError(BlockedError):
 
 class StaleHeadError(BlockedError):
     """The generation this writer built on is no longer the head."""
+
+
+class StorageError(VianoError):
+    """The disk refused: full, read-only, failing or not permitted. Nothing unacknowledged counts as stored."""
 
 
 class PackageError(VianoError):
