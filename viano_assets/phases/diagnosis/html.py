@@ -1,0 +1,93 @@
+"""`diagnosis.html`: one self-contained page for a tester; no script, no request, deterministic.
+
+Everything from a case is escaped by the template engine; a content-security policy in the page forbids
+scripts and remote content even so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from viano_assets.evidence.model import EvidenceRecord
+from viano_assets.phases.diagnosis.claims import text_lines
+from viano_assets.phases.diagnosis.result import shown_ids
+from viano_assets.phases.diagnosis.summary import (
+    HARMLESS,
+    calibration_text,
+    disagreement_text,
+    location_text,
+    place_text,
+    robustness_text,
+    words,
+)
+from viano_assets.phases.markdown import plain
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+TEMPLATE = Path(__file__).with_name("report.html.j2")
+SHORT_LINES = 8
+"""Lines of a quote shown unfolded."""
+
+LONG_LINES = 200
+"""Lines of a quote shown when unfolded; the stored record has them all."""
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  # keeps the command line quick
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["words"] = words
+    environment.filters["place"] = location_text
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+
+
+def _card(record: EvidenceRecord, cause: set[str]) -> dict[str, Any]:
+    lines = [line.translate(HARMLESS) for line in text_lines(record.content)]
+    start = record.provenance.location.line_start
+    numbered = start is not None and record.provenance.kind in {"source", "config", "log"}
+    first = 1 if start is None else start
+    shown = [(first + i if numbered else None, line) for i, line in enumerate(lines[:LONG_LINES])]
+    return {
+        "id": record.evidence_id,
+        "place": place_text(record),
+        "tool": record.tool,
+        "completeness": record.completeness.value,
+        "cause": record.evidence_id in cause,
+        "cut": record.cause,
+        "short": shown[:SHORT_LINES],
+        "long": shown[SHORT_LINES:],
+        "more": len(lines) - len(shown),
+        "total": len(lines),
+        "scope": [f"{name}: {plain(str(value))}" for name, value in sorted(record.scope.items())],
+    }
+
+
+def diagnosis_html(document: Mapping[str, Any], records: Mapping[str, EvidenceRecord]) -> bytes:
+    """Return the report page of a result document."""
+    diagnosis = document["diagnosis"]
+    cause = set(diagnosis["root_cause"]["evidence_ids"]) if diagnosis["root_cause"] else set()
+    ids = [name for name in shown_ids(document) if name in records]
+    cards = {name: _card(records[name], cause) for name in ids}
+    selected = diagnosis["selected_hypothesis"]
+    hypotheses = sorted(document["hypotheses"], key=lambda item: item["id"] != selected)
+    page = _template().render(
+        document=document,
+        diagnosis=diagnosis,
+        hypotheses=hypotheses,
+        cards=cards,
+        places=[
+            (kind[:-1], place)
+            for kind in ("rows", "symbols", "files")
+            for place in document["localisation"][kind][:5]
+        ],
+        calibration=calibration_text(document),
+        firmness=[text for text in (robustness_text(document), disagreement_text(document)) if text],
+    )
+    return page.rstrip().encode() + b"\n"

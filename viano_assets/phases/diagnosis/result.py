@@ -1,0 +1,136 @@
+"""The published documents of a diagnosis, and their canonical bytes.
+
+`diagnosis` is the strict payload; everything beside it is derived by the controller from stored facts.
+No part of `diagnosis` or `localisation` holds a time, UUID, generation number or call id: "the same
+diagnosis" means the same bytes of these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from viano_assets.canonical import canonical_json
+from viano_assets.package.model import Head
+from viano_assets.phases.calls import SavedCall
+from viano_assets.phases.common import Binding, FrozenContext
+from viano_assets.phases.diagnosis.contract import CONTRACT, DiagnosisAnswer
+from viano_assets.phases.diagnosis.derive import (
+    deciding_question,
+    not_examined,
+    review_order,
+    robustness,
+)
+from viano_assets.phases.diagnosis.inputs import Inputs, hypothesis_section
+from viano_assets.phases.diagnosis.localisation import cited_order, localise
+from viano_assets.phases.diagnosis.rules import effective_confidence
+
+SCHEMA = "diagnosis-result-v1"
+FAILURE_SCHEMA = "failure-report-v1"
+CONTROLLER = "diagnosis-controller-1"
+"""Version of everything that is derived; a stored result of another version is not derived anew."""
+
+
+def payload_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return the canonical bytes of the strict payload of a result document."""
+    return canonical_json(document["diagnosis"])
+
+
+def localisation_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return the canonical bytes of the ranked places of a result document."""
+    return canonical_json(document["localisation"])
+
+
+def result_document(
+    head: Head,
+    context: FrozenContext,
+    inputs: Inputs,
+    answer: DiagnosisAnswer,
+    *,
+    call: SavedCall | None,
+    rejections: Sequence[Binding],
+    analyst_disagreement: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return the content of `diagnosis_result.json`."""
+    evaluations = {e.hypothesis_id: e.model_dump(mode="json") for e in answer.evaluations}
+    extra = review_order(inputs, answer) if not cited_order(answer, inputs.standings()) else []
+    return {
+        "schema": SCHEMA,
+        "controller": CONTROLLER,
+        "contract": CONTRACT,
+        "case_id": head.case_id,
+        "package_id": head.manifest.package_id,
+        "analysis_revision": head.revision,
+        "title": inputs.interpretation.case.title,
+        "language": inputs.interpretation.case.language,
+        "context": context.binding.as_json(),
+        "call": None if call is None else call.as_json(),
+        "rejected_answers": [binding.as_json() for binding in rejections],
+        "diagnosis": answer.model_dump(mode="json"),
+        "requested_confidence": answer.confidence.value,
+        "effective_confidence": effective_confidence(answer).value,
+        "localisation": localise(answer, inputs.standings(), inputs.records, extra),
+        "hypotheses": [
+            {**hypothesis_section(end), "evaluation": evaluations.get(end.hypothesis_id)}
+            for end in inputs.investigation.hypotheses
+        ],
+        "not_examined": not_examined(inputs, answer),
+        "deciding_question": deciding_question(inputs, answer),
+        "calibration": context.data["calibration"],
+        "robustness": robustness(answer, inputs.ground()),
+        "analyst_disagreement": None if analyst_disagreement is None else dict(analyst_disagreement),
+    }
+
+
+def failure_document(document: Mapping[str, Any], result_sha256: str, result_path: str) -> dict[str, Any]:
+    """Return the content of `failure_report.json` of an inconclusive result."""
+    diagnosis = document["diagnosis"]
+    return {
+        "schema": FAILURE_SCHEMA,
+        "case_id": document["case_id"],
+        "package_id": document["package_id"],
+        "analysis_revision": document["analysis_revision"],
+        "result": Binding(result_path, result_sha256).as_json(),
+        "routing": "review",
+        "inconclusive_kind": diagnosis["inconclusive_kind"],
+        "reason": diagnosis["final_reason"],
+        "review_actions": diagnosis["review_actions"],
+        "remaining_uncertainty": diagnosis["remaining_uncertainty"],
+        "deciding_question": document["deciding_question"],
+        "not_examined": document["not_examined"],
+        "rejected_answers": document["rejected_answers"],
+        "hypotheses": [
+            {
+                "id": item["id"],
+                "title": item["title"],
+                "status": item["status"],
+                "terminal_reason": item["terminal_reason"],
+                "effective_confidence": item["effective_confidence"],
+                "open_questions": [*item.get("open_questions", ()), *item["questions"]],
+            }
+            for item in document["hypotheses"]
+        ],
+    }
+
+
+def cited_ids(document: Mapping[str, Any]) -> list[str]:
+    """Return every evidence id a result document cites, claim first, each once."""
+    diagnosis = document["diagnosis"]
+    cause = diagnosis["root_cause"]
+    ids: list[str] = [*(cause["evidence_ids"] if cause else ()), *diagnosis["inconclusive_evidence_ids"]]
+    selected = diagnosis["selected_hypothesis"]
+    for evaluation in sorted(diagnosis["evaluations"], key=lambda e: e["hypothesis_id"] != selected):
+        ids += [*evaluation["support"], *evaluation["against"], *evaluation["countercheck"]["evidence_ids"]]
+        ids += [contradiction["evidence_id"] for contradiction in evaluation["contradictions"]]
+    return list(dict.fromkeys(ids))
+
+
+def shown_ids(document: Mapping[str, Any]) -> list[str]:
+    """Return the ids a report shows with their excerpts: all cited, else those behind the ranked places."""
+    ids = cited_ids(document)
+    if ids:
+        return ids
+    reviews = [item["last_review"] for item in document["hypotheses"] if item["last_review"]]
+    ids = [name for review in reviews for name in (*review["support"], *review["against"])]
+    ids += [name for place in document["localisation"]["files"][:5] for name in place["evidence_ids"][:1]]
+    return list(dict.fromkeys(ids))
