@@ -80,7 +80,8 @@ class BudgetManager:
         pieces = self._pieces(head, wanted)
         return Ledger(key, (entry for piece in pieces for entry in piece.entries))
 
-    def stage(self, head: Head, ledger: Ledger) -> Staged | None:
+    @staticmethod
+    def stage(head: Head, ledger: Ledger) -> Staged | None:
         """Return the piece that holds the ledger's new entries, or None when there are none."""
         if not ledger.staged:
             return None

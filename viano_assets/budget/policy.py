@@ -50,9 +50,10 @@ class CurvePoint(NamedTuple):
 class BudgetPolicy(BaseModel):
     """Reward curve and low-information rule.
 
-    `reward_curve` must start at score 0, end at score 100, rise strictly in score, never fall in percent
-    and stay within 0 to 100 percent; a reward is always smaller than the cost. A hypothesis whose last
-    `low_information_streak` assessments all lie below `low_information_floor` ends as `low_information`.
+    `reward_curve` must start with 0 percent at score 0, end at score 100, rise strictly in score, never
+    fall in percent and stay within 0 to 100 percent; a reward is always smaller than the cost. A
+    hypothesis whose last `low_information_streak` assessments all lie below `low_information_floor` ends
+    as `low_information`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -79,8 +80,8 @@ class BudgetPolicy(BaseModel):
     @field_validator("reward_curve")
     @classmethod
     def _well_formed(cls, curve: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
-        if len(curve) < 2 or curve[0].score != 0 or curve[-1].score != MAX_SCORE:
-            message = "reward_curve must reach from score 0 to score 100"
+        if len(curve) < 2 or curve[0] != CurvePoint(0, 0) or curve[-1].score != MAX_SCORE:
+            message = "reward_curve must start with [0, 0] and reach score 100"
             raise ValueError(message)
         for low, high in pairwise(curve):
             if high.score <= low.score or high.percent < low.percent:

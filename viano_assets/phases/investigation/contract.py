@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from viano_assets.phases.hypotheses.contract import Candidate
 from viano_assets.phases.wire import Confidence, ShortText, Text, Wire
 
-CONTRACT = "investigation_project_v12"
+CONTRACT: Final = "investigation_project_v12"
 
 
 class Effect(StrEnum):
