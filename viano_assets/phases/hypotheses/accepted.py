@@ -24,12 +24,13 @@ from viano_assets.phases.common import (
     read_json,
     require_published,
 )
-from viano_assets.phases.hypotheses.context import locked
+from viano_assets.phases.hypotheses.context import Retained, locked
 from viano_assets.phases.hypotheses.contract import Candidate, HypothesesAnswer
 from viano_assets.phases.hypotheses.rules import scope_of, validate
 from viano_assets.phases.hypotheses.summary import hypotheses_markdown
 from viano_assets.phases.interpretation.accepted import AcceptedInterpretation, load_interpretation
 from viano_assets.phases.interpretation.context import correction, frozen_request
+from viano_assets.phases.planning.adoption import Adoption, adopt
 from viano_assets.phases.protocols import ModelRequest, Phase, Store
 from viano_assets.phases.wire import ValidationIssue
 
@@ -91,6 +92,23 @@ def judge_batch(
         if position > len(candidates) or candidates[position - 1] != candidate:
             issues.append(_locked(f"/candidates/{position - 1}", "a retained candidate was changed"))
     return issues
+
+
+def adoption_of(interpretation: AcceptedInterpretation, policy: Mapping[str, Any]) -> Adoption | None:
+    """Return what the joint plan behind an interpretation offers; None in separate mode."""
+    if interpretation.plan is None:
+        return None
+    version = interpretation.context.data["joint_generation"]["version"]
+    statements, sources = interpretation.statements, interpretation.case.sources
+    return adopt(interpretation.plan, version, statements, sources, policy)
+
+
+def retained_of(adoption: Adoption | None) -> Retained | None:
+    """Return what an incomplete adoption locks for the calls that follow; None in separate mode."""
+    if adoption is None or adoption.candidates is not None:
+        return None
+    issues = [issue.model_dump(mode="json") for issue in adoption.issues]
+    return Retained(adoption.positions, adoption.kept, issues)
 
 
 def _locked(path: str, message: str) -> ValidationIssue:
@@ -212,7 +230,7 @@ def load_hypotheses(store: Store, head: Head, waiting: Phase) -> AcceptedHypothe
     if head.pointer("hypotheses") != path:
         raise _broken(head, "the pointer names another document")
     stored = read_json(store, head, path)
-    candidates, calls = _origin(store, head, context, interpretation, stored)
+    candidates, calls = _origin(store, head, context, interpretation, policy, stored)
     issues = judge_batch(candidates, interpretation, policy, context.data, head)
     if issues:
         raise _broken(head, f"the recorded answer is not acceptable: {issues[0].message}")
@@ -241,10 +259,18 @@ def _origin(
     head: Head,
     context: FrozenContext,
     interpretation: AcceptedInterpretation,
+    policy: Mapping[str, Any],
     stored: Mapping[str, Any],
 ) -> tuple[Sequence[Candidate], Sequence[SavedCall]]:
+    adoption = adoption_of(interpretation, policy)
     if context.data["joint_adopted"]:
-        raise _broken(head, "joint candidates are not supported")
+        if adoption is None or adoption.candidates is None:
+            raise _broken(head, "the joint plan does not lead to these candidates")
+        return adoption.candidates, interpretation.calls
+    retained = retained_of(adoption)
+    expected = (None, []) if retained is None else (retained.positions, retained.as_json())
+    if (context.data["joint_positions"], context.data["joint_retained"]) != expected:
+        raise _broken(head, "the retained candidates are not those the reviews left")
     calls = stored.get("calls")
     if not isinstance(calls, list) or len(calls) != 1:
         raise _broken(head, "no call is named")

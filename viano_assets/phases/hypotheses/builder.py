@@ -29,23 +29,24 @@ from viano_assets.phases.common import (
     waiting,
 )
 from viano_assets.phases.hypotheses.accepted import (
+    adoption_of,
     check_creation_history,
     hypotheses_document,
     judge_batch,
     load_hypotheses,
     registry_document,
     request_for,
+    retained_of,
     summary_bytes,
 )
 from viano_assets.phases.hypotheses.config import HypothesisConfig
 from viano_assets.phases.hypotheses.context import (
+    Retained,
     base_request,
     context_document,
-    policy_document,
-    policy_path,
-    prior_proposals,
 )
 from viano_assets.phases.hypotheses.contract import Candidate, HypothesesAnswer
+from viano_assets.phases.hypotheses.policy import policy_document, policy_path, prior_proposals
 from viano_assets.phases.hypotheses.rules import missing_observation
 from viano_assets.phases.interpretation.accepted import AcceptedInterpretation, load_interpretation
 from viano_assets.phases.interpretation.context import check_size
@@ -60,6 +61,7 @@ from viano_assets.phases.outcomes import (
 from viano_assets.phases.protocols import (
     DispatchStatus,
     ModelGateway,
+    ModelRequest,
     Operation,
     Phase,
     PhaseResult,
@@ -133,25 +135,47 @@ class HypothesisBuilder:
 
     def _start(self, head: Head, interpretation: AcceptedInterpretation) -> Head:
         config = self._config
-        policy, pinned, put = self._policy(head)
+        policy, pinned, put = self._policy(head, interpretation)
+        adoption = adoption_of(interpretation, policy)
         prior: tuple[list[dict[str, Any]], list[dict[str, str]]] = ([], [])
-        if policy["prior_generations"] == "include":
-            prior = prior_proposals(self._store, head, config.limits.prior_documents)
-        limits = RequestLimits(max_output_tokens=config.max_output_tokens, deadline_s=config.deadline_s)
-        request = base_request(interpretation, policy, prior[0], None, limits)
+        request: ModelRequest | None = None
+        retained: Retained | None = None
+        if adoption is None or adoption.candidates is None:
+            if policy["prior_generations"] == "include":
+                prior = prior_proposals(self._store, head, config.limits.prior_documents)
+            limits = RequestLimits(max_output_tokens=config.max_output_tokens, deadline_s=config.deadline_s)
+            retained = retained_of(adoption)
+            request = base_request(interpretation, policy, prior[0], retained, limits)
         path = artifact_path(_PHASE, head.revision, "context.json")
-        data = context_document(head, interpretation, pinned, prior[1], None, request)
+        data = context_document(head, interpretation, pinned, prior[1], retained, request)
         check_size(head, data, config.limits.context_bytes, "context")
         pointers = {"hypothesis_policy": pinned.path, "hypothesis_context": path}
         change = start_change(_PHASE, path, {**put, path: data}, pointers, "GENERATING_HYPOTHESES")
         return self._store.commit(head, change)
 
-    def _policy(self, head: Head) -> tuple[dict[str, Any], Binding, dict[str, bytes]]:
-        """Return the policy of a new start: its values, its binding and what has to be written."""
+    def _policy(
+        self, head: Head, interpretation: AcceptedInterpretation
+    ) -> tuple[dict[str, Any], Binding, dict[str, bytes]]:
+        """Return the policy of a new start: its values, its binding and what has to be written.
+
+        A joint revision has pinned it before its call; another explicit one is refused here.
+        """
+        joint = interpretation.context.data["joint_generation"]
+        if joint is not None:
+            pinned = check_binding(head, joint["hypothesis_policy"])
+            policy = read_json(self._store, head, pinned.path)
+            self._check_policy(head, policy)
+            return policy, pinned, {}
         path = policy_path(head.revision)
         policy = self._config.policy()
         data = policy_document(head, policy)
         return policy, Binding(path, sha256_hex(data)), {path: data}
+
+    def _check_policy(self, head: Head, policy: Mapping[str, Any]) -> None:
+        if self._explicit is not None:
+            changed = changed_keys(policy, self._explicit.policy())
+            if changed:
+                raise policy_changed(head, changed)
 
     def _pinned(
         self, head: Head, context: FrozenContext, interpretation: AcceptedInterpretation
@@ -162,10 +186,7 @@ class HypothesisBuilder:
                 "context_unbound", "the context was frozen for another interpretation", where=place(head)
             )
         policy = read_json(self._store, head, check_binding(head, context.data["policy"]).path)
-        if self._explicit is not None:
-            changed = changed_keys(policy, self._explicit.policy())
-            if changed:
-                raise policy_changed(head, changed)
+        self._check_policy(head, policy)
         return policy
 
     async def _attempt(
@@ -177,6 +198,8 @@ class HypothesisBuilder:
         attempt: str,
         retry_id: str | None,
     ) -> PhaseResult:
+        if context.data["joint_adopted"]:
+            return self._publish_joint(head, context, interpretation, policy)
         spent = exhausted(self._store, head, _PHASE, policy["max_invalid_responses"])
         if spent is not None:
             return spent
@@ -192,17 +215,38 @@ class HypothesisBuilder:
         if outcome.status != "answered":
             return waiting(self._store, _PHASE, outcome)
         call = accepted_call(self._store, _PHASE, outcome, request, attempt)
+        return self._settle(outcome.head, context, interpretation, policy, call)
+
+    def _publish_joint(
+        self,
+        head: Head,
+        context: FrozenContext,
+        interpretation: AcceptedInterpretation,
+        policy: Mapping[str, Any],
+    ) -> PhaseResult:
+        adoption = adoption_of(interpretation, policy)
+        if adoption is None or adoption.candidates is None:
+            raise ContractError("context_unbound", "the joint candidates are gone", where=place(head))
+        calls = interpretation.calls
+        return self._publish(head, context, interpretation, policy, adoption.candidates, calls)
+
+    def _settle(
+        self,
+        head: Head,
+        context: FrozenContext,
+        interpretation: AcceptedInterpretation,
+        policy: Mapping[str, Any],
+        call: SavedCall,
+    ) -> PhaseResult:
         decoded = decode(HypothesesAnswer, call.answer)
         issues: Sequence[ValidationIssue]
         if isinstance(decoded, HypothesesAnswer):
-            issues = judge_batch(decoded.candidates, interpretation, policy, context.data, outcome.head)
+            issues = judge_batch(decoded.candidates, interpretation, policy, context.data, head)
             if not issues:
-                return self._publish(
-                    outcome.head, context, interpretation, policy, decoded.candidates, (call,)
-                )
+                return self._publish(head, context, interpretation, policy, decoded.candidates, (call,))
         else:
             issues = decoded
-        head = record_rejection(self._store, outcome.head, _PHASE, attempt, issues, call=call.binding)
+        head = record_rejection(self._store, head, _PHASE, call.attempt_id, issues, call=call.binding)
         return rejected(_PHASE, head, "invalid_answer", issues)
 
     def _publish(

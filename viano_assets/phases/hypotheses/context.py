@@ -8,18 +8,17 @@ from typing import Any
 
 from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.data_files import prompt
-from viano_assets.errors import ContractError, InputError
+from viano_assets.errors import ContractError
 from viano_assets.package.model import Head
-from viano_assets.phases.common import Binding, artifact_path, check_binding, place, read_json
+from viano_assets.phases.common import Binding, place
 from viano_assets.phases.hypotheses.contract import CONTRACT, Candidate, HypothesesAnswer
 from viano_assets.phases.interpretation.accepted import AcceptedInterpretation
 from viano_assets.phases.interpretation.context import case_section
-from viano_assets.phases.protocols import Message, ModelRequest, Phase, RequestLimits, Store, section
+from viano_assets.phases.protocols import Message, ModelRequest, Phase, RequestLimits, section
 from viano_assets.phases.schema import Schema, close_ids, constant, wire_schema
 
 PROMPT = "hypotheses_v1"
 SCHEMA = "hypothesis-context-v1"
-POLICY_SCHEMA = "hypothesis-policy-v1"
 _PHASE = Phase.HYPOTHESES
 
 
@@ -41,62 +40,6 @@ class Retained:
             {"position": position, "candidate": candidate.model_dump(mode="json")}
             for position, candidate in sorted(self.kept.items())
         ]
-
-
-def policy_path(revision: int) -> str:
-    """Return where the policy of a revision lies."""
-    return artifact_path(_PHASE, revision, "policy.json")
-
-
-def policy_document(head: Head, policy: Mapping[str, Any]) -> bytes:
-    """Return the bytes of `policy.json`."""
-    return canonical_json(
-        {
-            "schema": POLICY_SCHEMA,
-            "case_id": head.case_id,
-            "package_id": head.manifest.package_id,
-            "analysis_revision": head.revision,
-            **policy,
-        }
-    )
-
-
-def prior_proposals(
-    store: Store, head: Head, limit: int
-) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Return the initial proposals of earlier revisions, labelled, and the bindings of their documents.
-
-    Raises:
-        InputError: `too_many_prior_documents`; history is never silently truncated.
-        ContractError: an earlier document is not what its checkpoint declared.
-    """
-    proposals: list[dict[str, Any]] = []
-    bindings: list[dict[str, str]] = []
-    for checkpoint in head.checkpoints:
-        if checkpoint.event != "hypotheses_published" or checkpoint.revision >= head.revision:
-            continue
-        path = artifact_path(_PHASE, checkpoint.revision, "hypotheses.json")
-        binding = check_binding(head, {"path": path, "sha256": checkpoint.declares.get(path)})
-        document = read_json(store, head, path)
-        bindings.append(binding.as_json())
-        proposals.append(
-            {
-                "analysis_revision": checkpoint.revision,
-                "label": "untested initial proposals of an earlier analysis revision",
-                "proposals": [
-                    {name: item[name] for name in ("id", *Candidate.model_fields)}
-                    for item in document["hypotheses"]
-                ],
-            }
-        )
-    if len(bindings) > limit:
-        raise InputError(
-            "too_many_prior_documents",
-            f"{len(bindings)} earlier generations of hypotheses, the limit is {limit}",
-            where=place(head),
-            hint='set prior_generations = "exclude" or raise hypotheses.limits.prior_documents',
-        )
-    return proposals, bindings
 
 
 def candidate_schema(sources: Sequence[str], statements: Sequence[str]) -> Schema:

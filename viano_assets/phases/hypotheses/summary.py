@@ -44,7 +44,7 @@ def hypotheses_markdown(
         lines += [
             f"## {item['id']} {escape(item['title'])}",
             "",
-            f"Role {item['role']}, {item['status']}, {item['confidence']}, {budget['initial']} {budget['unit']}.",
+            f"{item['role']}, {item['status']}, {item['confidence']}, {budget['initial']} {budget['unit']}",
             "",
             f"- Mechanism: {escape(item['mechanism'])}",
             f"- Rationale: {escape(item['rationale'])}",

@@ -23,11 +23,12 @@ from viano_assets.phases.common import (
     read_json,
     require_published,
 )
-from viano_assets.phases.interpretation.attempts import judge, request_for
+from viano_assets.phases.interpretation.attempts import Attempts
 from viano_assets.phases.interpretation.context import load_case
 from viano_assets.phases.interpretation.contract import InterpretationAnswer
 from viano_assets.phases.interpretation.rules import AliasedStatement, aliases
 from viano_assets.phases.interpretation.summary import interpretation_markdown
+from viano_assets.phases.planning.chain import Chain
 from viano_assets.phases.protocols import Phase, Store
 
 SCHEMA = "interpretation-v1"
@@ -46,7 +47,9 @@ class AcceptedInterpretation:
     case: CaseDocument
     case_binding: Binding
     context: FrozenContext
-    chain: tuple[SavedCall, ...]
+    calls: tuple[SavedCall, ...]
+    plan: Chain | None
+    """The joint plan it came with; None in separate mode."""
 
     def section(self) -> dict[str, Any]:
         """Return the `interpretation` section of later requests."""
@@ -67,7 +70,7 @@ def _alias(statements: Sequence[AliasedStatement], pointer: str) -> str | None:
 
 
 def interpretation_document(
-    head: Head, context: FrozenContext, answer: InterpretationAnswer, chain: Sequence[SavedCall]
+    head: Head, context: FrozenContext, answer: InterpretationAnswer, calls: Sequence[SavedCall]
 ) -> dict[str, Any]:
     """Return the content of `interpretation.json`."""
     statements = aliases(answer)
@@ -78,7 +81,7 @@ def interpretation_document(
         "analysis_revision": head.revision,
         "case": context.data["case"],
         "context": context.binding.as_json(),
-        "calls": [call.as_json() for call in chain],
+        "calls": [call.as_json() for call in calls],
         "interpretation": answer.model_dump(mode="json"),
         "statements": [statement.as_json() for statement in statements],
         "failure_stage": _alias(statements, "/failure_stage"),
@@ -118,11 +121,13 @@ def load_interpretation(store: Store, head: Head, waiting: Phase) -> AcceptedInt
         raise _broken(head, "no call is named")
     call = read_call(store, head, calls[-1], _PHASE)
     recorded = declared_by(head, call.binding.path)[0].generation
-    check_request(head, call, request_for(store, head, context, before=recorded))
-    judgement = judge(store, head, context, case, call)
+    attempts = Attempts(store, head, context, case)
+    attempt = attempts.at(recorded)
+    check_request(head, call, attempt.request)
+    judgement = attempts.judge(attempt, call)
     if judgement.answer is None:
         raise _broken(head, f"the recorded answer is not acceptable: {judgement.issues[0].message}")
-    rebuilt = interpretation_document(head, context, judgement.answer, judgement.chain)
+    rebuilt = interpretation_document(head, context, judgement.answer, judgement.calls)
     if store.read(head, path) != canonical_json(rebuilt):
         raise _broken(head, "the document is not what its call leads to")
     summary = artifact_path(_PHASE, head.revision, "interpretation.md")
@@ -138,7 +143,8 @@ def load_interpretation(store: Store, head: Head, waiting: Phase) -> AcceptedInt
         case,
         case_binding,
         context,
-        judgement.chain,
+        judgement.calls,
+        judgement.plan,
     )
 
 

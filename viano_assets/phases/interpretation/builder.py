@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from viano_assets.canonical import canonical_json
 from viano_assets.case.model import CaseDocument
@@ -19,13 +20,14 @@ from viano_assets.phases.common import (
     exhausted,
     frozen_context,
     place,
+    read_json,
     record_rejection,
     rejection_of,
     standing_block,
     waiting,
 )
 from viano_assets.phases.interpretation.accepted import interpretation_document, load_interpretation
-from viano_assets.phases.interpretation.attempts import judge, request_for
+from viano_assets.phases.interpretation.attempts import Attempts
 from viano_assets.phases.interpretation.config import DEFAULT_MODE, InterpretationConfig
 from viano_assets.phases.interpretation.context import base_request, check_size, context_document, load_case
 from viano_assets.phases.interpretation.contract import InterpretationAnswer
@@ -38,6 +40,7 @@ from viano_assets.phases.outcomes import (
     rejected,
     start_change,
 )
+from viano_assets.phases.planning.start import joint_start
 from viano_assets.phases.protocols import (
     DispatchStatus,
     ModelGateway,
@@ -105,26 +108,41 @@ class CaseInterpreter:
     def _start(self, head: Head, case: CaseDocument) -> Head:
         config = self._config
         _, binding = load_case(self._store, head)
-        request = base_request(
-            case, RequestLimits(max_output_tokens=config.max_output_tokens, deadline_s=config.deadline_s)
-        )
-        policy = {
+        limits = RequestLimits(max_output_tokens=config.max_output_tokens, deadline_s=config.deadline_s)
+        path = artifact_path(_PHASE, head.revision, "context.json")
+        pointers = {"interpretation_context": path}
+        put: dict[str, bytes] = {}
+        joint: dict[str, Any] | None = None
+        policy: dict[str, Any] = {
             "planning_mode": config.planning.mode or DEFAULT_MODE,
             "max_invalid_responses": config.max_invalid_responses,
         }
-        path = artifact_path(_PHASE, head.revision, "context.json")
-        data = context_document(head, binding, request, policy, config.limits.context_bytes)
-        pointers = {"interpretation_context": path}
-        return self._store.commit(head, start_change(_PHASE, path, {path: data}, pointers, "INTERPRETING"))
+        if policy["planning_mode"] == "joint":
+            start = joint_start(self._store, head, case, config.hypotheses, limits)
+            request, joint, put = start.request, start.generation, start.put
+            pointers["hypothesis_policy"] = next(iter(put))
+            policy.update(config.planning.bounds())
+        else:
+            request = base_request(case, limits)
+        put[path] = context_document(head, binding, request, policy, joint)
+        check_size(head, put[path], config.limits.context_bytes, "context")
+        return self._store.commit(head, start_change(_PHASE, path, put, pointers, "INTERPRETING"))
 
     def _check_frozen(self, head: Head, context: FrozenContext) -> None:
         check_fresh(head, context.data["raw_inputs"])
         if self._explicit is None:
             return
+        frozen = context.data["policy"]
         wanted: dict[str, object] = {"max_invalid_responses": self._explicit.max_invalid_responses}
         if self._explicit.planning.mode is not None:
             wanted["planning_mode"] = self._explicit.planning.mode
-        changed = changed_keys(context.data["policy"], wanted)
+        if "max_repairs" in frozen:
+            wanted.update(self._explicit.planning.bounds())
+        changed = changed_keys(frozen, wanted)
+        joint = context.data["joint_generation"]
+        if joint is not None:
+            pinned = read_json(self._store, head, check_binding(head, joint["hypothesis_policy"]).path)
+            changed += changed_keys(pinned, self._explicit.hypotheses.policy())
         if changed:
             raise policy_changed(head, changed)
 
@@ -137,17 +155,19 @@ class CaseInterpreter:
             return spent
         if rejection_of(self._store, head, _PHASE, attempt) is not None:
             return already_rejected(_PHASE, head, attempt)
-        request = request_for(self._store, head, context)
+        attempts = Attempts(self._store, head, context, case)
+        current = attempts.at()
+        request = current.request
         operation = Operation(
             head.case_id, head.manifest.package_id, head.revision, _PHASE, attempt, request, retry_id
         )
         outcome = await self._gateway.dispatch(self._store, operation)
         if outcome.status == "invalid":
-            return reject_unreadable(self._store, _PHASE, outcome, attempt)
+            return reject_unreadable(self._store, _PHASE, outcome, attempt, attempts.unreadable(current))
         if outcome.status != "answered":
             return waiting(self._store, _PHASE, outcome)
         call = accepted_call(self._store, _PHASE, outcome, request, attempt)
-        judgement = judge(self._store, outcome.head, context, case, call)
+        judgement = Attempts(self._store, outcome.head, context, case).judge(current, call)
         if judgement.answer is None:
             head = record_rejection(
                 self._store,
@@ -159,7 +179,7 @@ class CaseInterpreter:
                 extra=judgement.extra,
             )
             return rejected(_PHASE, head, "invalid_answer", judgement.issues)
-        return self._publish(outcome.head, context, case, judgement.answer, judgement.chain)
+        return self._publish(outcome.head, context, case, judgement.answer, judgement.calls)
 
     def _publish(
         self,
@@ -167,9 +187,9 @@ class CaseInterpreter:
         context: FrozenContext,
         case: CaseDocument,
         answer: InterpretationAnswer,
-        chain: Sequence[SavedCall],
+        calls: Sequence[SavedCall],
     ) -> PhaseResult:
-        document = interpretation_document(head, context, answer, chain)
+        document = interpretation_document(head, context, answer, calls)
         data = canonical_json(document)
         summary = interpretation_markdown(document, case)
         check_size(head, data, self._config.limits.output_bytes, "interpretation")
@@ -185,7 +205,7 @@ class CaseInterpreter:
             detail={
                 "context_sha256": context.binding.sha256,
                 "case_sha256": context.data["case"]["sha256"],
-                "calls": [call.as_json() for call in chain],
+                "calls": [call.as_json() for call in calls],
             },
         )
         return PhaseResult(_PHASE, DispatchStatus.COMPLETED, self._store.commit(head, change))

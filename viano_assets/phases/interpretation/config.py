@@ -46,8 +46,12 @@ class PlanningConfig(_Settings):
     """
 
     mode: PlanningMode | None = None
-    max_repairs: Positive = 2
+    max_repairs: Annotated[int, Field(strict=True, ge=1, le=8)] = 2
     max_repair_places: Positive = 12
+
+    def bounds(self) -> dict[str, int]:
+        """Return the bounds a joint revision pins."""
+        return {"max_repairs": self.max_repairs, "max_repair_places": self.max_repair_places}
 
 
 class InterpretationConfig(_Interpretation):

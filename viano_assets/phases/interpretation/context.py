@@ -102,13 +102,13 @@ def frozen_request(context: Mapping[str, Any]) -> ModelRequest:
 
 
 def context_document(
-    head: Head, case: Binding, request: ModelRequest, policy: Mapping[str, Any], limit: int
+    head: Head,
+    case: Binding,
+    request: ModelRequest,
+    policy: Mapping[str, Any],
+    joint: Mapping[str, Any] | None,
 ) -> bytes:
-    """Return the bytes of `context.json`.
-
-    Raises:
-        InputError: `context_too_large`; the case is never silently shortened.
-    """
+    """Return the bytes of `context.json`; `joint` is the `joint_generation` of a joint revision."""
     document = {
         "schema": SCHEMA,
         "case_id": head.case_id,
@@ -117,12 +117,11 @@ def context_document(
         "case": case.as_json(),
         "raw_inputs": dict(sorted(head.raw_inputs().items())),
         "policy": dict(policy),
+        "joint_generation": joint,
         "prompt_sha256": sha256_hex(request.messages[0].content.encode()),
         "request": request.model_dump(mode="json"),
     }
-    data = canonical_json(document)
-    check_size(head, data, limit, "context")
-    return data
+    return canonical_json(document)
 
 
 def check_size(head: Head, data: bytes, limit: int, what: str) -> None:
