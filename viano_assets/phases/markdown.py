@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>&~:@$])")
+_SPECIAL = re.compile(r"[\\`*_\[\]<>&|~$@]|:(?=//)|(?<=[Ww][Ww][Ww])\.")
+_LEADING = re.compile(r"^(?:[#+\-=]|\d+(?=[.)]))")
 _UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -19,8 +20,15 @@ def plain(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Return the text as literal Markdown on one line."""
-    return _SPECIAL.sub(r"\\\1", plain(text))
+    """Return the text as literal inline Markdown on one line: no emphasis, code, link, HTML, table or list."""
+    literal = _SPECIAL.sub(lambda match: f"\\{match[0]}", plain(text))
+    leading = _LEADING.match(literal)
+    if leading is None:
+        return literal
+    end = leading.end()
+    if leading[0][0].isdecimal():
+        return f"{literal[:end]}\\{literal[end:]}"
+    return f"\\{literal}"
 
 
 def shorten(text: str, width: int) -> str:
