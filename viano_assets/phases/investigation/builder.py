@@ -36,7 +36,7 @@ from viano_assets.phases.protocols import (
     ToolFactory,
 )
 
-COST_LIMITS = frozenset({"cost_limit", "token_limit"})
+COST_LIMITS = frozenset({"case_cost_ceiling", "case_token_ceiling"})
 """Codes of a gateway that stopped at the case's ceiling of money or tokens: the loop ends."""
 
 
