@@ -123,13 +123,11 @@ def _status(reply: Reply) -> str:
 def _record(operation: Operation, reply: Reply) -> dict[str, Any]:
     return {
         "schema": "scripted-call-v1",
-        "operation": {
-            "case_id": operation.case_id,
-            "package_id": operation.package_id,
-            "analysis_revision": operation.analysis_revision,
-            "phase": operation.phase.value,
-            "attempt_id": operation.attempt_id,
-        },
+        "case_id": operation.case_id,
+        "package_id": operation.package_id,
+        "analysis_revision": operation.analysis_revision,
+        "phase": operation.phase.value,
+        "attempt_id": operation.attempt_id,
         "request": operation.request.model_dump(mode="json"),
         "request_sha256": operation.request.sha256,
         "status": _status(reply),

@@ -1,8 +1,8 @@
 """Reads recorded model calls back for a replay, without a gateway and without a model call.
 
 The gateway's call record (docs/models.md) carries more; a replay relies on these fields of it only:
-`request_sha256`, `operation` (case_id, package_id, analysis_revision, phase, attempt_id) and `answer`,
-the strictly decoded JSON object of an accepted call.
+`case_id, package_id, analysis_revision, phase, attempt_id, request_sha256` and `answer`, the strictly
+decoded JSON object of an accepted call.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def read_call(store: Store, head: Head, bound: Mapping[str, Any], phase: Phase) 
             "call_undeclared", "no checkpoint recorded this call", where=place(head, binding.path)
         )
     record = read_json(store, head, binding.path)
-    operation = record.get("operation")
     attempt_id, digest, answer = bound.get("attempt_id"), bound.get("request_sha256"), record.get("answer")
     expected = {
         "case_id": head.case_id,
@@ -55,9 +54,9 @@ def read_call(store: Store, head: Head, bound: Mapping[str, Any], phase: Phase) 
         "analysis_revision": head.revision,
         "phase": phase.value,
         "attempt_id": attempt_id,
+        "request_sha256": digest,
     }
-    same = isinstance(operation, dict) and all(operation.get(k) == v for k, v in expected.items())
-    if not same or record.get("request_sha256") != digest or not isinstance(answer, dict):
+    if any(record.get(name) != value for name, value in expected.items()) or not isinstance(answer, dict):
         raise ContractError(
             "call_mismatch",
             "the recorded call is not the one that was accepted",

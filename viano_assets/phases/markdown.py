@@ -20,7 +20,7 @@ def plain(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Return the text as literal inline Markdown on one line: no emphasis, code, link, HTML, table or list."""
+    """Return the text as literal inline Markdown on one line: it cannot format, link, embed or list."""
     literal = _SPECIAL.sub(lambda match: f"\\{match[0]}", plain(text))
     leading = _LEADING.match(literal)
     if leading is None:
