@@ -1,0 +1,133 @@
+"""One turn of the investigation: judge the selected hypothesis by its family, wish for the next looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resources.llm.providers.offline.families import FAMILIES, judge_all
+from resources.llm.providers.offline.findings import from_history, ids
+from resources.llm.providers.offline.scene import Judgement, Scene, Wish
+from resources.llm.providers.offline.view import Json, case_of, clip, one
+from viano_assets.phases.protocols import ModelRequest
+from viano_assets.phases.wire import Confidence
+
+
+def scene_of(request: ModelRequest) -> Scene:
+    """Read an investigation request."""
+    tools = one(request, "tools")
+    registry = list(one(request, "registry").get("hypotheses", []))
+    registry += [d["created"] for d in request.sections("history") if d.get("created")]
+    return Scene(
+        case=case_of(request),
+        interpretation=one(request, "interpretation"),
+        hypotheses=registry,
+        findings=from_history(request),
+        overview=dict(tools.get("overview", {})),
+        tools=frozenset(spec["name"] for spec in tools.get("specs", [])),
+    )
+
+
+def _affordable(wishes: list[Wish], turn: Json) -> list[Wish]:
+    limits, costs = turn["limits"], turn["tool_costs"]
+    chosen: list[Wish] = []
+    units = int(limits["units"])
+    for wish in wishes:
+        cost = int(costs.get(wish.tool, units + 1))
+        if len(chosen) < int(limits["max_actions"]) and cost <= units:
+            chosen.append(wish)
+            units -= cost
+    return chosen
+
+
+def _wishes(scene: Scene, family: str) -> list[Wish]:
+    """Return the looks of a family that nobody has made yet, in order and without repeats."""
+    wanted: list[Wish] = []
+    for wish in FAMILIES[family].plan(scene):
+        made = scene.findings.done(wish.tool, wish.arguments)
+        if not made and all((w.tool, w.arguments) != (wish.tool, wish.arguments) for w in wanted):
+            wanted.append(wish)
+    return wanted
+
+
+def _score(scene: Scene, pending: list[str]) -> int:
+    """Return how informative the pending looks were: usable records count, empty ones less."""
+    looks = [look for look in scene.findings.looks if look.action_id in pending]
+    if not looks:
+        return 0
+    values = [
+        max((60 if record.empty else 85) if record.usable else 5 for record in look.records)
+        if look.records
+        else 5
+        for look in looks
+    ]
+    return sum(values) // len(values)
+
+
+def _action(wish: Wish) -> Json:
+    return {
+        "tool": wish.tool,
+        "arguments": wish.arguments,
+        "purpose": clip(wish.purpose, 400),
+        "countercheck_of": wish.countercheck,
+    }
+
+
+def _neutral_update(hypothesis: str) -> Json:
+    return {
+        "hypothesis_id": hypothesis,
+        "evidence_refs": [],
+        "requested_confidence": Confidence.UNASSESSED.value,
+        "causal_review": {
+            "effect": "neutral",
+            "support": [],
+            "against": [],
+            "reason": "Nothing of this hypothesis has been looked at yet.",
+        },
+        "status": None,
+    }
+
+
+def _update(hypothesis: str, judgement: Judgement) -> Json:
+    support, against = ids(judgement.support), ids(judgement.against)
+    references = list(dict.fromkeys([*support, *against, *ids(judgement.tested)]))
+    level = judgement.level if references else Confidence.UNASSESSED
+    return {
+        "hypothesis_id": hypothesis,
+        "evidence_refs": references,
+        "requested_confidence": level.value,
+        "causal_review": {
+            "effect": judgement.effect,
+            "support": support,
+            "against": against,
+            "reason": clip(judgement.reason, 560) or "No record decides yet.",
+        },
+        "status": None,
+    }
+
+
+def answer(request: ModelRequest) -> dict[str, Any]:
+    """Answer `investigation_project_v12`."""
+    scene, turn = scene_of(request), one(request, "turn")
+    selected = turn["selected_hypothesis"]
+    family = scene.family(selected)
+    wishes = _affordable(_wishes(scene, family), turn)
+    pending = list(turn.get("pending_actions", []))
+    judgement = judge_all(scene)[selected]
+    update = _neutral_update(selected) if turn.get("first_turn") else _update(selected, judgement)
+    score = 0 if not pending else _score(scene, pending)
+    return {
+        "update": update,
+        "assessment": {
+            "semantic_score": score,
+            "novelty_reason": clip(judgement.reason, 400) if pending else "Nothing was pending.",
+        },
+        "next": {
+            "actions": [_action(wish) for wish in wishes],
+            "finish": not wishes,
+            "reason": clip(wishes[0].purpose, 400)
+            if wishes
+            else "Every look of this mechanism has been made.",
+        },
+        "question": None,
+        "create": None,
+    }
