@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 MAX_DEPTH = 32
 """Most parts a path may have."""
@@ -96,7 +96,8 @@ def fold(name: str) -> str:
 class NameIndex:
     """A set of paths in which no two name the same file, or a file and its own folder, on any system."""
 
-    def __init__(self, paths: Iterable[str] = ()) -> None:
+    def __init__(self, paths: Iterable[str] = (), form: Callable[[str], str] = fold) -> None:
+        self._form = form
         self._names: dict[str, str] = {}
         self._folders: set[str] = set()
         for path in paths:
@@ -104,7 +105,7 @@ class NameIndex:
 
     def problem(self, path: str) -> str | None:
         """Return the collision that adding `path` would make, or None; the same path again is none."""
-        folded = fold(path)
+        folded = self._form(path)
         known = self._names.get(folded)
         if known is not None:
             return None if known == path else f"the same name as {known!r} on some systems"
@@ -113,9 +114,13 @@ class NameIndex:
         folder = next((f for f in _folders(folded) if f in self._names), None)
         return None if folder is None else f"a folder with the name of the file {self._names[folder]!r}"
 
+    def has(self, path: str) -> bool:
+        """Say whether exactly this path is in."""
+        return self._names.get(self._form(path)) == path
+
     def add(self, path: str) -> None:
         """Take `path` in."""
-        folded = fold(path)
+        folded = self._form(path)
         if folded not in self._names:
             self._names[folded] = path
             self._folders.update(_folders(folded))
