@@ -462,10 +462,9 @@ async def analyse(
     assert proposing.status is DispatchStatus.COMPLETED, proposing
     gateway = ScriptedGateway(investigator or Investigator())
     builder = InvestigationBuilder(store, gateway, None, HarbourToolFactory(world or World()))
-    for _ in range(30):
+    result = await builder.build(case_id)
+    while result.status is DispatchStatus.PROGRESSED:
         result = await builder.build(case_id)
-        if result.status is not DispatchStatus.PROGRESSED:
-            break
     assert result.status is DispatchStatus.COMPLETED, result
     return result.head
 

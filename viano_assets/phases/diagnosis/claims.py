@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ _FENCE_INFO = re.compile(r"\A[A-Za-z0-9+#-]*[ \t]*\r?\n")
 _MARKS = re.compile(r"[“„\"]([^“”„\"\n]{3,})[”“\"]|«([^«»\n]{3,})»")
 _CODE_LIKE = re.compile(r"[(){}\[\];=<>|&]|::|->|[A-Za-z0-9]_[A-Za-z0-9]")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
+_AROUND_SIGN = re.compile(r"\s*([^\w\s])\s*")
 _SPACE = re.compile(r"\s+")
 _ATOM = re.compile(r"[\w.$@:/\\-]+(?:\(\))?")
 _NEGATION = re.compile(
@@ -114,17 +115,21 @@ class Position(NamedTuple):
     lines: int
 
 
-@lru_cache(maxsize=1024)
-def _folded(content: str) -> tuple[str, ...]:
-    return tuple(_fold(line) for line in text_lines(content))
+@lru_cache(maxsize=2048)
+def _folded(content: str, compact: bool) -> tuple[str, ...]:
+    lines = (_fold(line) for line in text_lines(content))
+    return tuple(_AROUND_SIGN.sub(r"\1", line) for line in lines) if compact else tuple(lines)
 
 
-def find_quote(content: str, quote: str) -> Position | None:
-    """Return where `quote` stands in `content`, or None when it does not."""
-    wanted = [_fold(line) for line in text_lines(quote.strip())]
-    if not wanted or not any(wanted):
+def find_quote(content: str, quote: str, *, compact: bool = False) -> Position | None:
+    """Return where `quote` stands in `content`, or None when it does not.
+
+    `compact` also ignores white space beside punctuation, for the compact JSON of rows and schemas.
+    """
+    wanted = _folded(quote.strip(), compact)
+    if not any(wanted):
         return None
-    lines = _folded(content)
+    lines = _folded(content, compact)
     for first in range(len(lines) - len(wanted) + 1):
         if _matches(lines, first, wanted):
             return Position(first, len(wanted))
@@ -201,8 +206,3 @@ def same_path(named: str, stored: str) -> bool:
 def overlaps(span: Span, start: int, end: int) -> bool:
     """Say whether a named span lies within lines `start`..`end`."""
     return start <= span.line_start <= span.line_end <= end
-
-
-def any_stands(contents: Iterable[str], quote: str) -> bool:
-    """Say whether a quote stands in one of the contents."""
-    return any(find_quote(content, quote) is not None for content in contents)

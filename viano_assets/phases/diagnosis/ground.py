@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from viano_assets.evidence.model import Completeness, EvidenceRecord, Location
-from viano_assets.phases.diagnosis.claims import text_lines
+from viano_assets.phases.diagnosis.claims import Position, find_quote, text_lines
 
 ROOT_CAUSE_LINES = 60
 """Most lines a record may have that carries a root cause (docs/contracts.md, section 9)."""
 
+_COMPACT = frozenset({"row", "query", "schema"})
 _MECHANISM = frozenset({"source", "config", "row", "query"})
 
 
@@ -59,3 +60,8 @@ def line_count(record: EvidenceRecord) -> int:
 def locations(record: EvidenceRecord) -> tuple[Location, ...]:
     """Return the record's own location and the places it names, best first."""
     return (record.provenance.location, *record.places)
+
+
+def quoted_at(record: EvidenceRecord, quote: str) -> Position | None:
+    """Return where a quote stands in a record's content, or None when it does not."""
+    return find_quote(record.content, quote, compact=record.provenance.kind in _COMPACT)

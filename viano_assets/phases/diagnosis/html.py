@@ -20,6 +20,7 @@ from viano_assets.phases.diagnosis.summary import (
     disagreement_text,
     location_text,
     place_text,
+    ranked_places,
     robustness_text,
     words,
 )
@@ -82,11 +83,7 @@ def diagnosis_html(document: Mapping[str, Any], records: Mapping[str, EvidenceRe
         diagnosis=diagnosis,
         hypotheses=hypotheses,
         cards=cards,
-        places=[
-            (kind[:-1], place)
-            for kind in ("rows", "symbols", "files")
-            for place in document["localisation"][kind][:5]
-        ],
+        places=ranked_places(document),
         calibration=calibration_text(document),
         firmness=[text for text in (robustness_text(document), disagreement_text(document)) if text],
     )

@@ -10,30 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from viano_assets.budget.manager import BudgetManager
 from viano_assets.budget.model import BudgetSnapshot
 from viano_assets.errors import ContractError
 from viano_assets.evidence.model import EvidenceRecord
-from viano_assets.evidence.store import EvidenceStore
 from viano_assets.package.model import Head
-from viano_assets.phases.common import (
-    Binding,
-    bind,
-    check_fresh,
-    declared_by,
-    frozen_context,
-    place,
-    read_model,
-    require_published,
-)
+from viano_assets.phases.common import Binding, bind, check_fresh, place, require_published
 from viano_assets.phases.diagnosis.ground import Ground
 from viano_assets.phases.diagnosis.localisation import Standing
-from viano_assets.phases.interpretation.accepted import AcceptedInterpretation, load_interpretation
+from viano_assets.phases.hypotheses.accepted import load_hypotheses
+from viano_assets.phases.interpretation.accepted import AcceptedInterpretation
 from viano_assets.phases.investigation.artifacts import HypothesisEnd, InvestigationDocument
+from viano_assets.phases.investigation.record import POINTERS, InvestigationRecord
 from viano_assets.phases.protocols import Phase, Store
-
-HYPOTHESES_POINTERS = ("hypotheses", "hypothesis_registry", "hypotheses_summary")
-INVESTIGATION_POINTERS = ("investigation", "evidence", "budget_ledger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,57 +55,35 @@ def load_inputs(store: Store, head: Head) -> Inputs:
     Raises:
         BlockedError: `phase_missing` when an earlier phase has not completed.
         InputError: `stale_input` when a raw input changed since this revision read it.
-        ContractError: `investigation_unfinished`, `budget_unsettled`, `evidence_incomplete`, or what else
-            no longer holds.
+        ContractError: `investigation_unfinished`, `budget_unsettled`, or what else no longer holds.
     """
     waiting = Phase.DIAGNOSIS
-    interpretation = load_interpretation(store, head, waiting)
-    require_published(head, Phase.HYPOTHESES, HYPOTHESES_POINTERS, waiting)
-    require_published(head, Phase.INVESTIGATION, INVESTIGATION_POINTERS, waiting)
-    started = frozen_context(store, head, Phase.INVESTIGATION)
-    if started is None:
-        raise _unfinished(head, "it was published without a start")
-    check_fresh(head, started.data["raw_inputs"])
-    path = head.pointer("investigation") or ""
-    document = read_model(store, head, path, InvestigationDocument)
-    _check_identity(head, document, path, started.binding)
-    budget = BudgetManager(store).ledger(head).snapshot()
-    _check_budget(head, document, budget)
-    records = {record.evidence_id: record for record in EvidenceStore.load(store, head).records}
-    if len(records) != document.evidence_count:
-        raise ContractError(
-            "evidence_incomplete",
-            f"{document.evidence_count} evidence records were published, {len(records)} are stored",
-            where=place(head, path),
-            hint="run `viano case verify`; restore the package",
-        )
+    accepted = load_hypotheses(store, head, waiting)
+    require_published(head, Phase.INVESTIGATION, POINTERS, waiting)
+    stored = InvestigationRecord.load(store, head)
+    check_fresh(head, stored.loop.start.raw_inputs)
+    document = stored.document
+    _check_identity(head, document)
+    _check_budget(head, document, stored.budget)
     return Inputs(
-        interpretation,
+        accepted.interpretation,
         document,
-        budget,
-        records,
+        stored.budget,
+        {record.evidence_id: record for record in stored.evidence},
         _bindings(head, document),
         dict(sorted(head.raw_inputs().items())),
     )
 
 
-def _unfinished(head: Head, why: str) -> ContractError:
-    return ContractError(
-        "investigation_unfinished",
-        f"the investigation cannot be evaluated: {why}",
-        where=place(head),
-        hint=f"run `viano run {head.case_id} --until investigation`",
-    )
-
-
-def _check_identity(head: Head, document: InvestigationDocument, path: str, context: Binding) -> None:
+def _check_identity(head: Head, document: InvestigationDocument) -> None:
     named = (document.case_id, document.package_id, document.analysis_revision)
     if named != (head.case_id, head.manifest.package_id, head.revision):
-        raise _unfinished(head, "its document belongs to another case or revision")
-    if (document.context.path, document.context.sha256) != context:
-        raise _unfinished(head, "its document names another start")
-    if not any(c.declares[path] == head.files[path].sha256 for c in declared_by(head, path)):
-        raise _unfinished(head, "no checkpoint declares its document")
+        raise ContractError(
+            "investigation_unfinished",
+            "the investigation that was published belongs to another case or revision",
+            where=place(head),
+            hint=f"run `viano run {head.case_id} --until investigation`",
+        )
 
 
 def _check_budget(head: Head, document: InvestigationDocument, budget: BudgetSnapshot) -> None:
@@ -132,7 +98,7 @@ def _check_budget(head: Head, document: InvestigationDocument, budget: BudgetSna
 
 
 def _bindings(head: Head, document: InvestigationDocument) -> dict[str, Binding]:
-    names = ("case", "interpretation", *HYPOTHESES_POINTERS[:2], *INVESTIGATION_POINTERS)
+    names = ("case", "interpretation", "hypotheses", "hypothesis_registry", *POINTERS)
     found = {name: bind(head, head.pointer(name) or "") for name in names}
     for number, piece in enumerate(document.pieces.evidence):
         found[f"evidence-{number:04d}"] = Binding(piece.path, piece.sha256)

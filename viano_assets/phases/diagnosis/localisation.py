@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 from viano_assets.canonical import canonical_json
 from viano_assets.evidence.model import EvidenceRecord, Location
-from viano_assets.phases.diagnosis.claims import claims_of, find_quote
+from viano_assets.phases.diagnosis.claims import claims_of
 from viano_assets.phases.diagnosis.contract import DiagnosisAnswer, FinalEvaluation, Verdict
+from viano_assets.phases.diagnosis.ground import quoted_at
 from viano_assets.phases.wire import Confidence
 
 MAX_PLACES = 25
@@ -135,7 +136,7 @@ def _narrowed(record: EvidenceRecord, quotes: Sequence[str]) -> list[Location]:
         return [whole]
     found: list[Location] = []
     for quote in quotes:
-        position = find_quote(record.content, quote)
+        position = quoted_at(record, quote)
         if position is not None:
             first = whole.line_start + position.line
             update = {"line_start": first, "line_end": first + position.lines - 1, "symbol": None}

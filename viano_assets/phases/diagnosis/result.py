@@ -69,6 +69,7 @@ def result_document(
         "diagnosis": answer.model_dump(mode="json"),
         "requested_confidence": answer.confidence.value,
         "effective_confidence": effective_confidence(answer).value,
+        "cited_kinds": _cited_kinds(answer, inputs, extra),
         "localisation": localise(answer, inputs.standings(), inputs.records, extra),
         "hypotheses": [
             {**hypothesis_section(end), "evaluation": evaluations.get(end.hypothesis_id)}
@@ -80,6 +81,18 @@ def result_document(
         "robustness": robustness(answer, inputs.ground()),
         "analyst_disagreement": None if analyst_disagreement is None else dict(analyst_disagreement),
     }
+
+
+def _cited_kinds(answer: DiagnosisAnswer, inputs: Inputs, extra: Sequence[str]) -> list[str]:
+    """Return, in cited order, which kinds of place the cited evidence stands for."""
+    kinds: list[str] = []
+    for name in [*cited_order(answer, inputs.standings()), *extra]:
+        location = inputs.records[name].provenance.location
+        if location.table is not None:
+            kinds.append("rows")
+        elif location.path is not None and inputs.records[name].provenance.kind not in {"case", "log"}:
+            kinds.append("symbols")
+    return list(dict.fromkeys(kinds))
 
 
 def failure_document(document: Mapping[str, Any], result_sha256: str, result_path: str) -> dict[str, Any]:

@@ -139,15 +139,22 @@ def _verdict(document: Mapping[str, Any]) -> Iterator[str]:
     yield from _list("What a person should do next", diagnosis["review_actions"])
 
 
+def ranked_places(document: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the five best places of each kind; the kind of the best cited evidence comes first."""
+    ranked = document["localisation"]
+    best = (document["cited_kinds"] or ["symbols"])[0]
+    kinds = ("rows", "symbols", "files") if best == "rows" else ("symbols", "files", "rows")
+    return [(kind[:-1], place) for kind in kinds for place in ranked[kind][:5]]
+
+
 def _places(document: Mapping[str, Any]) -> Iterator[str]:
     ranked = document["localisation"]
     if not any(ranked.values()):
         return
     claim = document["diagnosis"]["status"] == "confirmed"
     yield from ("## Where" if claim else "## Where to look first (a ranking, not a claim)", "")
-    for kind in ("rows", "symbols", "files"):
-        for place in ranked[kind][:5]:
-            yield f"- {kind[:-1]}: {escape(location_text(place))} ({place['basis']})"
+    for kind, place in ranked_places(document):
+        yield f"- {kind}: {escape(location_text(place))} ({place['basis']})"
     yield ""
 
 

@@ -21,7 +21,7 @@ from viano_assets.phases.diagnosis.claims import (
     same_path,
 )
 from viano_assets.phases.diagnosis.contract import DiagnosisAnswer, RootCause
-from viano_assets.phases.diagnosis.ground import Ground, locations
+from viano_assets.phases.diagnosis.ground import Ground, locations, quoted_at
 from viano_assets.phases.wire import ValidationIssue
 
 _CHANGE = re.compile(
@@ -72,11 +72,16 @@ def text_issues(answer: DiagnosisAnswer, ground: Ground) -> Iterator[ValidationI
         yield from _text(path, text, records, ground, names, of_cause=of_cause)
 
 
+def proposes_change(text: str) -> bool:
+    """Say whether a text holds a patch or a data change outside its quotes."""
+    return _CHANGE.search(_TICKED.sub(" ", text)) is not None
+
+
 def schema_is_quoted(cause: RootCause, schemas: Sequence[EvidenceRecord]) -> bool:
     """Say whether the cause quotes a definition out of one of the schema records."""
     quotes = [q for text in (cause.summary, cause.technical_description) for q in claims_of(text).quotes]
     return any(
-        re.search(r"[A-Za-z_]", quote) is not None and find_quote(record.content, quote) is not None
+        re.search(r"[A-Za-z_]", quote) is not None and quoted_at(record, quote) is not None
         for quote in quotes
         for record in schemas
     )
@@ -94,7 +99,7 @@ def _text(
     claims = claims_of(text)
     if not claims.balanced:
         yield _issue(path, "unbalanced_quote", "a backtick has no partner", "close every quote")
-    if _CHANGE.search(_TICKED.sub(" ", text)):
+    if proposes_change(text):
         yield _issue(
             path, "change_in_text", "the text holds a patch or a data change", "describe it in words"
         )
@@ -105,7 +110,7 @@ def _text(
         if place is not None:
             spans.append(place)
             continue
-        found = [record for record in records.values() if find_quote(record.content, quote) is not None]
+        found = [record for record in records.values() if quoted_at(record, quote) is not None]
         anchors += found
         if not found and not _is_name(quote, ground, names) and (of_cause or not _in_case(quote, ground)):
             yield _issue(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from viano_assets.budget.manager import BudgetManager
@@ -182,28 +183,19 @@ def _not_examined(store: Store, head: Head, revision: int, document: Mapping[str
 
 def _spend(store: Store, head: Head, revision: int) -> dict[str, Any]:
     units = BudgetManager(store).ledger(_at(head, revision), revision).snapshot().net_spent
-    spend: dict[str, Any] = {"units": units, "tokens_in": 0, "tokens_out": 0, "cost": 0.0, "seconds": 0.0}
-    for path in sorted(head.files):
-        parts = path.split("/")
-        if (
-            parts[0] == "analysis"
-            and f"{revision:04d}" in parts[2:3]
-            and "calls" in parts
-            and path.endswith(".json")
-        ):
-            _add_call(spend, read_json(store, head, path))
-    spend["seconds"] = round(spend["seconds"], 3)
-    return spend
-
-
-def _add_call(spend: dict[str, Any], record: Mapping[str, Any]) -> None:
-    usages = [
-        record.get("usage"),
-        *(a.get("usage") for a in record.get("attempts") or [] if isinstance(a, dict)),
+    rounds = [
+        checkpoint.detail["spend"]
+        for checkpoint in head.checkpoints
+        if checkpoint.event == "model_round_recorded"
+        and checkpoint.revision == revision
+        and "spend" in checkpoint.detail
     ]
-    for usage in (u for u in usages[:1] if isinstance(u, dict)):
-        spend["tokens_in"] += usage.get("tokens_in", 0)
-        spend["tokens_out"] += usage.get("tokens_out", 0)
-        spend["seconds"] += usage.get("seconds", 0.0)
-        cost = usage.get("cost")
-        spend["cost"] = None if cost is None or spend["cost"] is None else spend["cost"] + cost
+    priced = not any(spend["unpriced"] for spend in rounds)
+    cost = sum((Decimal(spend["cost"]) for spend in rounds), Decimal(0))
+    return {
+        "units": units,
+        "tokens_in": sum(spend["tokens_in"] for spend in rounds),
+        "tokens_out": sum(spend["tokens_out"] for spend in rounds),
+        "cost": float(cost) if priced else None,
+        "seconds": sum(spend["milliseconds"] for spend in rounds) / 1_000,
+    }
