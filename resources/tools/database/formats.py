@@ -1,0 +1,309 @@
+"""Tables that come as CSV, JSON, SQLite or Parquet.
+
+All are read as text first and typed by what their values are, except where the format itself is typed. The
+files are untrusted: SQLite is opened immutable with its schema untrusted, Parquet with the BROTLI codec and
+DuckDB files are refused (docs/tools.md).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote as url_quote
+
+import pyarrow as pa
+
+from resources.tools.database.catalog import Column
+from resources.tools.database.ddl import parse_create
+from resources.tools.database.manifest import Claim
+from resources.tools.database.sink import TableSink
+
+if TYPE_CHECKING:
+    import duckdb
+
+_CHUNK = 20_000
+_MAX_JSON = 256 << 20
+Redact = Callable[[str, str, str], str]
+"""Redacts one value: table, column, text."""
+
+
+class Loaded(NamedTuple):
+    """Tables of one file, what the file itself says about them, remarks."""
+
+    sinks: list[TableSink]
+    claims: list[Claim]
+    trouble: str | None = None
+
+
+class Target(NamedTuple):
+    """Where a format reader puts its tables."""
+
+    connection: duckdb.DuckDBPyConnection
+    physical: Callable[[], str]
+
+    def table(self, name: str, columns: Sequence[Column]) -> TableSink:
+        """Open a new table; duplicate or blank column names are made distinct."""
+        seen: dict[str, int] = {}
+        fixed = []
+        for index, column in enumerate(columns):
+            base = column.name.strip() or f"column_{index + 1}"
+            count = seen.get(base.casefold(), 0)
+            seen[base.casefold()] = count + 1
+            fixed.append(column.model_copy(update={"name": f"{base}_{count + 1}" if count else base}))
+        return TableSink(self.connection, self.physical(), name, fixed)
+
+
+def _text_columns(names: Iterable[str]) -> list[Column]:
+    return [Column(name=name, type="VARCHAR") for name in names]
+
+
+def _fill(sink: TableSink, rows: Iterable[Sequence[str | None]]) -> None:
+    width = len(sink.columns)
+    chunk: list[Sequence[str | None]] = []
+    for row in rows:
+        chunk.append(row)
+        if len(chunk) >= _CHUNK:
+            _append(sink, chunk, width)
+            chunk = []
+    if chunk:
+        _append(sink, chunk, width)
+
+
+def _append(sink: TableSink, chunk: Sequence[Sequence[str | None]], width: int) -> None:
+    arrays = {
+        sink.columns[index].name: pa.array([row[index] for row in chunk], pa.string())
+        for index in range(width)
+    }
+    sink.append(arrays, len(chunk))
+
+
+def load_csv(target: Target, text: io.TextIOBase, name: str) -> Loaded:
+    """Load one CSV or TSV; the first line that is not a comment holds the names."""
+    lines = iter(text)
+    comments: list[str] = []
+    header = ""
+    for line in lines:
+        if line.startswith(("#", "--")):
+            comments.append(line)
+        elif line.strip():
+            header = line
+            break
+    if not header:
+        return Loaded([], [], "no header line")
+    delimiter = max("\t,;|", key=header.count)
+    if not header.count(delimiter) and len(header.split()) > 3:
+        return Loaded([], [], "not a delimited table")
+    reader = csv.reader(_chain(header, lines), delimiter=delimiter, doublequote=True)
+    names = next(reader)
+    sink = target.table(name, _text_columns(names))
+    ragged = [0]
+    _fill(sink, _csv_rows(reader, len(names), ragged))
+    if ragged[0]:
+        sink.flag(f"{ragged[0]} lines do not have {len(names)} fields and were left out")
+    first = len(comments) + 2
+    if sink.rows:
+        sink.saw_lines(first, first + sink.rows - 1)
+    from resources.tools.database.manifest import claims_in_comment  # noqa: PLC0415 - one reader of comments
+
+    return Loaded([sink], claims_in_comment("".join(comments), name, name))
+
+
+def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+def _csv_rows(reader: Iterator[list[str]], width: int, ragged: list[int]) -> Iterator[list[str | None]]:
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            ragged[0] += 1
+            continue
+        if len(row) == width:
+            yield [None if cell in {"", "\\N", "NULL"} else cell for cell in row]
+        elif row:
+            ragged[0] += 1
+
+
+def load_json(target: Target, file: Path, text: Callable[[], io.TextIOBase], name: str) -> Loaded:
+    """Load a JSON document or JSON lines, where it holds lists of flat objects."""
+    with text() as stream:
+        head = stream.read(1 << 16)
+    first = head.lstrip().split("\n", 1)[0].rstrip()
+    if _object(first) is not None and "\n" in head.strip():
+        with text() as stream:
+            rows = [value for line in stream if (value := _object(line)) is not None]
+        return _json_tables(target, {name: rows}, {})
+    if file.stat().st_size > _MAX_JSON:
+        return Loaded([], [], f"a JSON document of more than {_MAX_JSON >> 20} MB; JSON lines would be read")
+    with text() as stream:
+        try:
+            value = json.load(stream)
+        except (ValueError, RecursionError) as error:
+            return Loaded([], [], f"not JSON: {str(error)[:80]}")
+    tables, facts = _find_tables(value, name)
+    return _json_tables(target, tables, facts)
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _find_tables(value: Any, name: str) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any]]:
+    if _is_rows(value):
+        return {name: value}, {}
+    if not isinstance(value, dict):
+        return {}, {}
+    for key in ("rows", "data", "records"):
+        if _is_rows(value.get(key)):
+            own = value.get("table") or value.get("name") or name
+            facts = {k: v for k, v in value.items() if k != key}
+            return {str(own): value[key]}, {**facts, "table": str(own)}
+    return {str(key): child for key, child in value.items() if _is_rows(child)}, {}
+
+
+def _json_tables(
+    target: Target, tables: Mapping[str, list[dict[str, Any]]], facts: Mapping[str, Any]
+) -> Loaded:
+    from resources.tools.database.manifest import claims_in_text  # noqa: PLC0415
+
+    sinks = []
+    for name, rows in tables.items():
+        names = list(dict.fromkeys(key for row in rows for key in row))
+        sink = target.table(name, _text_columns(names))
+        _fill(sink, ([_json_text(row.get(key)) for key in names] for row in rows))
+        sinks.append(sink)
+    claims = claims_in_text(json.dumps(facts), "in the file itself", tables) if facts else []
+    return Loaded(sinks, claims)
+
+
+def _json_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def load_sqlite(target: Target, file: Path, redact: Redact) -> Loaded:
+    """Load every ordinary table of an SQLite file."""
+    connection = sqlite3.connect(f"file:{url_quote(str(file))}?mode=ro&immutable=1", uri=True)
+    connection.text_factory = lambda raw: raw.decode("utf-8", errors="backslashreplace")
+    sinks: list[TableSink] = []
+    try:
+        connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute("PRAGMA cell_size_check=ON")
+        listing = connection.execute(
+            "SELECT name, sql FROM sqlite_schema "
+            "WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        ).fetchall()
+        for name, sql in listing:
+            if sql and not str(sql).lstrip().upper().startswith("CREATE VIRTUAL"):
+                sinks.append(_sqlite_table(target, connection, str(name), str(sql), redact))
+    except sqlite3.Error as error:
+        return Loaded(sinks, [], f"SQLite: {str(error)[:120]}")
+    finally:
+        connection.close()
+    return Loaded(sinks, [])
+
+
+def _sqlite_table(
+    target: Target, connection: sqlite3.Connection, name: str, sql: str, redact: Redact
+) -> TableSink:
+    shape = parse_create(sql)
+    quoted = '"' + name.replace('"', '""') + '"'
+    cursor = connection.execute(f"SELECT * FROM {quoted}")  # noqa: S608 - a quoted name of its own schema
+    names = [str(part[0]) for part in cursor.description]
+    declared = {column.name.casefold(): column for column in shape.columns} if shape else {}
+    sink = target.table(name, [declared.get(n.casefold(), Column(name=n, type="VARCHAR")) for n in names])
+    if shape is not None:
+        sink.primary_key = shape.primary_key
+        sink.foreign_keys = list(shape.foreign_keys)
+    while rows := cursor.fetchmany(_CHUNK):
+        texts = [
+            [_sqlite_text(name, column, cell, redact) for column, cell in zip(names, row, strict=True)]
+            for row in rows
+        ]
+        _append(sink, texts, len(names))
+    return sink
+
+
+def _sqlite_text(table: str, column: str, value: Any, redact: Redact) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        return "0x" + value.hex().upper()
+    if isinstance(value, str):
+        return redact(table, column, value)
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def load_parquet(target: Target, file: Path, name: str, redact: Redact) -> Loaded:
+    """Load one Parquet file; nested columns become JSON-like text."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
+
+    try:
+        source = pq.ParquetFile(file)
+        codecs = {
+            source.metadata.row_group(group).column(column).compression
+            for group in range(source.metadata.num_row_groups)
+            for column in range(source.metadata.num_columns)
+        }
+        if "BROTLI" in codecs:
+            return Loaded(
+                [], [], "Parquet with BROTLI is refused (decoder faults); write it with another codec"
+            )
+        sink = target.table(name, [_parquet_column(field) for field in source.schema_arrow])
+        for batch in source.iter_batches(batch_size=_CHUNK):
+            batch.validate(full=True)
+            arrays = {}
+            for column, array in zip(sink.columns, batch.columns, strict=True):
+                arrays[column.name] = _parquet_array(array, column, name, redact)
+            sink.append(arrays, batch.num_rows)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        return Loaded([], [], f"Parquet: {str(error)[:120]}")
+    return Loaded([sink], [])
+
+
+_PARQUET = {
+    "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "uint8": "UTINYINT",
+    "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT", "float": "DOUBLE", "double": "DOUBLE",
+}  # fmt: skip
+
+
+def _parquet_column(field: pa.Field) -> Column:
+    kind = str(field.type)
+    return Column(name=field.name, type=_PARQUET.get(kind, "VARCHAR"), declared=kind)
+
+
+def _parquet_array(array: pa.Array, column: Column, table: str, redact: Redact) -> pa.Array:
+    if column.type != "VARCHAR":
+        return array
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        values = [None if cell is None else redact(table, column.name, cell) for cell in array.to_pylist()]
+    elif pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        values = [None if cell is None else "0x" + cell.hex().upper() for cell in array.to_pylist()]
+    else:
+        try:
+            return array.cast(pa.string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            values = [None if cell.as_py() is None else str(cell) for cell in array]
+    return pa.array(values, pa.string())

@@ -1,0 +1,197 @@
+"""Rows as evidence: reading them by condition or key, naming them, saying how complete their table is."""
+
+# ruff: noqa: S608 - names in SQL are quoted, values are parameters
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from resources.tools.contract import Arguments, compact
+from resources.tools.database.catalog import Table
+from resources.tools.database.cells import encode_cell
+from resources.tools.database.sink import quote
+from viano_assets.evidence.model import Completeness, Draft, Location, Provenance
+
+if TYPE_CHECKING:
+    import duckdb
+
+Scalar = str | int | float | bool
+NUMERIC = (
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL",
+    "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
+)  # fmt: skip
+
+
+class Condition(Arguments):
+    """One typed condition on a column; conditions are joined by AND."""
+
+    column: str
+    op: Literal["=", "!=", "<", "<=", ">", ">=", "in", "like", "is_null", "not_null", "has_bits"]
+    value: Scalar | list[Scalar] | None = None
+
+    @model_validator(mode="after")
+    def _bits_are_whole(self) -> Self:
+        if self.op == "has_bits" and not isinstance(self.value, int):
+            raise ValueError("has_bits needs a whole number")
+        return self
+
+
+class Filter(NamedTuple):
+    """A WHERE clause with its parameters."""
+
+    sql: str
+    values: list[Any]
+
+
+class Row(NamedTuple):
+    """One row: JSON cells by column, in column order."""
+
+    table: Table
+    cells: dict[str, Any]
+
+    @property
+    def key(self) -> dict[str, str]:
+        """Key columns (all columns when the table has no key) to their values as text."""
+        names = self.table.primary_key or self.table.column_names
+        return {name: text_of(self.cells[name]) for name in names if self.cells.get(name) is not None}
+
+
+def text_of(cell: Any) -> str:
+    """Return a JSON cell as plain text."""
+    return cell if isinstance(cell, str) else compact(cell)
+
+
+def is_numeric(kind: str) -> bool:
+    """Say whether a DuckDB type holds numbers."""
+    return kind.startswith(NUMERIC)
+
+
+def column_of(table: Table, name: str) -> tuple[str, str] | None:
+    """Return the exact name and type of a column, found regardless of letter case."""
+    for column in table.columns:
+        if column.name == name:
+            return column.name, column.type
+    folded = name.casefold()
+    return next(((c.name, c.type) for c in table.columns if c.name.casefold() == folded), None)
+
+
+def _comparison(name: str, kind: str, op: str, value: Any) -> Filter:
+    column = quote(name)
+    if is_numeric(kind) and not isinstance(value, str):
+        return Filter(f"{column} {op} ?", [value])
+    if is_numeric(kind):
+        return Filter(f"{column} {op} TRY_CAST(? AS {kind})", [value])
+    return Filter(f"{column}::VARCHAR {op} ?", [text_of(value)])
+
+
+def where(table: Table, conditions: Iterable[Condition]) -> Filter | str:
+    """Translate conditions; a text says which one does not fit the table."""
+    parts: list[str] = []
+    values: list[Any] = []
+    for condition in conditions:
+        found = column_of(table, condition.column)
+        if found is None:
+            return f"table {table.name} has no column {condition.column}"
+        made = _one(found[0], found[1], condition)
+        if isinstance(made, str):
+            return made
+        parts.append(made.sql)
+        values.extend(made.values)
+    return Filter(" AND ".join(parts) or "true", values)
+
+
+def _one(name: str, kind: str, condition: Condition) -> Filter | str:
+    column, value, op = quote(name), condition.value, condition.op
+    if op in {"is_null", "not_null"}:
+        return Filter(f"{column} IS {'NOT ' if op == 'not_null' else ''}NULL", [])
+    if isinstance(value, list) != (op == "in") or value is None or value == []:
+        return f"{name}: `in` needs a list, every other comparison one value"
+    if isinstance(value, list):
+        each = [_comparison(name, kind, "=", item) for item in value]
+        return Filter("(" + " OR ".join(f.sql for f in each) + ")", [v for f in each for v in f.values])
+    if op == "like":
+        return Filter(f"{column}::VARCHAR ILIKE ?", [text_of(value)])
+    if op == "has_bits":
+        return Filter(f"(TRY_CAST({column} AS BIGINT) & ?) = ?", [int(value), int(value)])
+    return _comparison(name, kind, op, value)
+
+
+def key_filter(table: Table, key: Mapping[str, Scalar]) -> Filter | str:
+    """Translate a key object."""
+    return where(table, [Condition(column=name, op="=", value=value) for name, value in key.items()])
+
+
+def fetch(connection: duckdb.DuckDBPyConnection, table: Table, condition: Filter, limit: int) -> list[Row]:
+    """Read rows in a stable order (the key, else the order of the file)."""
+    names = table.column_names
+    parts = ", ".join(
+        quote(c.name)
+        if is_numeric(c.type) and not c.type.startswith("DECIMAL")
+        else f"{quote(c.name)}::VARCHAR"
+        for c in table.columns
+    )
+    order = ", ".join(quote(name) for name in table.primary_key) or "rowid"
+    found = connection.execute(
+        f"SELECT {parts} FROM {quote(table.name)} WHERE {condition.sql} ORDER BY {order} LIMIT {int(limit)}",
+        condition.values,
+    ).fetchall()
+    return [Row(table, dict(zip(names, (encode_cell(cell) for cell in row), strict=True))) for row in found]
+
+
+def count(connection: duckdb.DuckDBPyConnection, table: Table, condition: Filter) -> int:
+    """Count rows."""
+    row = connection.execute(
+        f"SELECT count(*) FROM {quote(table.name)} WHERE {condition.sql}", condition.values
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def completeness(tables: Iterable[Table]) -> Completeness:
+    """Complete only when every table is full and no copy contradicts it."""
+    whole = all(table.extent.kind == "full" and not table.conflicts for table in tables)
+    return Completeness.COMPLETE if whole else Completeness.PARTIAL
+
+
+def scope(tables: Sequence[Table]) -> dict[str, Any]:
+    """Say which tables were searched and how much of each is here."""
+    return {
+        "tables": [
+            {
+                "table": table.name,
+                "rows": table.rows,
+                "path": table.path,
+                **{k: v for k, v in table.extent.model_dump().items() if v is not None},
+            }
+            for table in tables
+        ]
+    }
+
+
+def location(table: Table, key: Mapping[str, str] | None = None, column: str | None = None) -> Location:
+    """Return the place of a row or table."""
+    return Location(path=table.path, table=table.name, key=dict(key) if key else None, column=column)
+
+
+def row_draft(row: Row) -> Draft:
+    """Return one row as evidence."""
+    table = row.table
+    return Draft(
+        content=compact({"table": table.name, "row": row.cells}),
+        provenance=Provenance(
+            kind="row",
+            input_path=table.input_path,
+            input_sha256=table.input_sha256,
+            location=location(table, row.key),
+        ),
+        completeness=completeness([table]),
+    )
+
+
+class RowsArguments(Arguments):
+    """Arguments of `db.rows`."""
+
+    table: str
+    where: list[Condition] = Field(default_factory=list, max_length=12)
+    limit: int = Field(default=10, ge=1, le=50)

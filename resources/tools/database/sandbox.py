@@ -1,0 +1,137 @@
+"""Runs one SELECT in a throw-away process and ends it at the deadline, whatever it does."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from resources.tools.database import cells, worker
+from resources.tools.database.snapshot import Snapshot
+
+DEADLINE_S = 5.0
+"""Wall seconds after which the process is killed."""
+
+MAX_OUTPUT = 4 << 20
+
+
+class QueryAnswer(NamedTuple):
+    """What came of a query.
+
+    `refused`: outside the contract. `failed`: an error of DuckDB. `timeout`: ended at a time or memory
+    limit. Otherwise `columns`, `types`, `rows` (JSON cells), `more` (a cap was reached) and the tables read.
+    """
+
+    columns: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
+    more: bool = False
+    tables: tuple[str, ...] = ()
+    refused: str | None = None
+    failed: str | None = None
+    timeout: bool = False
+
+
+@cache
+def _prefix() -> tuple[str, ...]:
+    """Cut the network off where the system lets an ordinary process do so."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        return ()
+    probe = subprocess.run(  # noqa: PLW1510 - its failure is the answer
+        [unshare, "-rn", "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10
+    )
+    return (unshare, "-rn") if probe.returncode == 0 else ()
+
+
+def select(
+    snapshot: Snapshot, sql: str, limit: int, *, deadline: float = DEADLINE_S, cell_limit: int = 4_000
+) -> QueryAnswer:
+    """Run one SELECT over the snapshot's tables.
+
+    Args:
+        snapshot: the loaded tables.
+        sql: untrusted text.
+        limit: most rows to return.
+        deadline: wall seconds.
+        cell_limit: most characters of one cell.
+    """
+    job = {
+        "file": str(snapshot.file),
+        "tables": {table.name: table.rows for table in snapshot.catalog.tables},
+        "sql": sql,
+        "limit": limit,
+        "cell_limit": cell_limit,
+        "byte_limit": 200_000,
+        "cells": cells.__file__,
+    }
+    with tempfile.TemporaryDirectory(prefix="viano-query-") as empty:
+        process = subprocess.Popen(
+            [*_prefix(), sys.executable, "-I", str(Path(worker.__file__))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=empty,
+            env={},
+        )
+        output = _talk(process, json.dumps(job).encode(), deadline)
+    return _read(output)
+
+
+def _talk(process: subprocess.Popen[bytes], job: bytes, deadline: float) -> bytes | None:
+    """Give the job, collect the output; None when the deadline or the output cap was reached."""
+    end = time.monotonic() + deadline
+    collected = bytearray()
+    if process.stdin is None or process.stdout is None:
+        return None
+    try:
+        try:
+            process.stdin.write(job)
+            process.stdin.close()
+        except BrokenPipeError:
+            return b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while (left := end - time.monotonic()) > 0:
+                if not selector.select(left):
+                    return None
+                piece = process.stdout.read1(1 << 16)  # type: ignore[attr-defined]  # a BufferedReader
+                if not piece:
+                    return bytes(collected)
+                collected += piece
+                if len(collected) > MAX_OUTPUT:
+                    return None
+        return None
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def _read(output: bytes | None) -> QueryAnswer:
+    if output is None:
+        return QueryAnswer(timeout=True, failed="stopped at the deadline")
+    if not output:
+        return QueryAnswer(timeout=True, failed="ended at its CPU or memory limit")
+    try:
+        answer = json.loads(output)
+    except ValueError:
+        return QueryAnswer(failed="the query process gave no answer")
+    if "refused" in answer:
+        return QueryAnswer(refused=answer["refused"])
+    if "failed" in answer:
+        return QueryAnswer(failed=answer["failed"], timeout=bool(answer.get("limit")))
+    return QueryAnswer(
+        columns=tuple(answer["columns"]),
+        types=tuple(answer["types"]),
+        rows=tuple(tuple(row) for row in answer["rows"]),
+        more=bool(answer["more"]),
+        tables=tuple(answer["tables"]),
+    )

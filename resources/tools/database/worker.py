@@ -1,0 +1,193 @@
+"""The throw-away process that runs one SELECT of a model (recipe: docs/tools.md).
+
+It is started as `python -I worker.py`, reads its job from standard input, limits itself, locks DuckDB and
+writes one JSON document. It knows nothing of Viano and is killed by its parent at the deadline.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import resource
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import duckdb
+
+MAX_SQL_BYTES = 16_384
+"""Longest statement: the planner is not covered by the time limit."""
+
+CPU_SECONDS = 4
+ADDRESS_SPACE = 2 << 30
+LOAD_ROWS = 150_000
+"""Tables up to this many rows (together) are copied into memory, so that the file is out of reach."""
+
+_PLAIN = frozenset({
+    "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
+    "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "VARCHAR", "BLOB",
+})  # fmt: skip
+_START: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+}
+_LOCK = (
+    "SET temp_directory=''",
+    "SET secret_directory=''",
+    "SET memory_limit='256MB'",
+    "SET max_execution_time=2000",
+    "SET python_enable_replacements=false",
+    "SET max_expression_depth=200",
+    "SET enable_external_file_cache=false",
+    "SET enable_external_access=false",
+    "SET lock_configuration=true",
+)
+
+
+class RefusedError(Exception):
+    """The statement is outside the contract; the message says why."""
+
+
+def limit_process() -> None:
+    """Forbid core files and every file write, cap CPU and memory. Called before DuckDB is imported."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """Return the one SELECT or EXPLAIN in `sql`.
+
+    Raises:
+        RefusedError: anything else.
+    """
+    import duckdb  # noqa: PLC0415 - after the limits
+
+    if len(sql.encode("utf-8", errors="replace")) > MAX_SQL_BYTES:
+        raise RefusedError(f"a statement of more than {MAX_SQL_BYTES} bytes")
+    try:
+        statements = connection.extract_statements(sql)
+    except duckdb.Error as error:
+        raise RefusedError(f"not SQL: {str(error).splitlines()[0][:200]}") from error
+    if len(statements) != 1:
+        raise RefusedError("exactly one statement is allowed (PIVOT counts as several)")
+    statement = statements[0]
+    if statement.type == duckdb.StatementType.EXPLAIN:
+        words = statement.query.split(None, 2)
+        if len(words) < 3 or words[1].upper() != "SELECT":
+            raise RefusedError("EXPLAIN is allowed for a SELECT and without ANALYZE")
+    elif statement.type != duckdb.StatementType.SELECT:
+        raise RefusedError(f"only SELECT is allowed, not {statement.type.name}")
+    return statement
+
+
+def open_tables(job: dict[str, Any], wanted: set[str]) -> duckdb.DuckDBPyConnection:
+    """Open the wanted tables: copied into memory when small, else the file read-only."""
+    import duckdb  # noqa: PLC0415
+
+    rows = {str(name): int(count) for name, count in job["tables"].items()}
+    use = sorted(name for name in rows if name.casefold() in wanted)
+    if sum(rows[name] for name in use) > LOAD_ROWS:
+        return duckdb.connect(job["file"], read_only=True, config=_START)
+    connection = duckdb.connect(":memory:", config=_START)
+    connection.execute("SET memory_limit='512MB'; SET temp_directory=''")
+    file = str(job["file"]).replace("'", "''")
+    connection.execute(f"ATTACH '{file}' AS snapshot (READ_ONLY)")
+    for name in use:
+        quoted = '"' + name.replace('"', '""') + '"'
+        connection.execute(f"CREATE TABLE {quoted} AS FROM snapshot.main.{quoted}")
+    connection.execute("DETACH snapshot")
+    return connection
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    """Carry out one job: `file`, `tables` (name to rows), `sql`, `limit` and byte caps."""
+    import duckdb  # noqa: PLC0415
+
+    encode = _encoder(job["cells"])
+    parser = duckdb.connect(":memory:", config=_START)
+    statement = gate(parser, job["sql"])
+    explain = statement.type == duckdb.StatementType.EXPLAIN
+    try:
+        wanted = {name.casefold() for name in parser.get_table_names(job["sql"])}
+    except duckdb.Error:
+        wanted = {str(name).casefold() for name in job["tables"]}
+    parser.close()
+    connection = open_tables(job, wanted)
+    for setting in _LOCK:
+        connection.execute(setting)
+    sql = statement.query.rstrip().rstrip(";")
+    if not explain:
+        relation = connection.sql(sql)
+        names, types = list(relation.columns), [str(kind) for kind in relation.types]
+        parts = [
+            f"#{index}" if kind in _PLAIN else f"CAST(#{index} AS VARCHAR)"
+            for index, kind in enumerate(types, 1)
+        ]
+        sql = f"SELECT {', '.join(parts)} FROM ({sql}\n)"  # noqa: S608 - the gate has let one SELECT through
+    else:
+        names, types = ["part", "plan"], ["VARCHAR", "VARCHAR"]
+    cursor = connection.execute(sql)
+    return _fetch(cursor, names, types, wanted, job, encode)
+
+
+def _fetch(
+    cursor: duckdb.DuckDBPyConnection,
+    names: list[str],
+    types: list[str],
+    wanted: set[str],
+    job: dict[str, Any],
+    encode: Any,
+) -> dict[str, Any]:
+    rows: list[list[Any]] = []
+    used, more = 0, False
+    while len(rows) < job["limit"]:
+        fetched = cursor.fetchmany(1)
+        if not fetched:
+            break
+        row = [encode(cell, job["cell_limit"]) for cell in fetched[0]]
+        used += len(json.dumps(row))
+        if used > job["byte_limit"]:
+            more = True
+            break
+        rows.append(row)
+    else:
+        more = bool(cursor.fetchmany(1))
+    return {"columns": names, "types": types, "rows": rows, "more": more, "tables": sorted(wanted)}
+
+
+def _encoder(path: str) -> Any:
+    spec = importlib.util.spec_from_file_location("cells", path)
+    if spec is None or spec.loader is None:
+        raise RefusedError("cells.py is missing")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.encode_cell
+
+
+def main() -> None:
+    """Read the job, answer with one JSON document; any failure is an answer too."""
+    job = json.loads(sys.stdin.read())
+    limit_process()
+    try:
+        answer = run(job)
+    except RefusedError as error:
+        answer = {"refused": str(error)}
+    except MemoryError:
+        answer = {"failed": "out of memory", "limit": True}
+    except Exception as error:  # noqa: BLE001 - the parent must hear of every failure as data
+        text = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+        limit = type(error).__name__ in {"InterruptException", "OutOfMemoryException"}
+        answer = {"failed": text, "limit": limit}
+    sys.stdout.write(json.dumps(answer, allow_nan=False))
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.path[:] = [entry for entry in sys.path if entry != str(Path(__file__).parent)]
+    main()
