@@ -1,0 +1,343 @@
+"""The index of one source tree: files, symbols and field-wise postings in one SQLite file.
+
+It is derived from the tree alone, named after the input's hash and the format, written beside its
+final name and moved into place, so that a killed build leaves nothing and two builders agree.
+
+A *unit* is what is ranked: an outermost function with its decorators and the comment above it, a
+class without its functions, or what is left of a file. Postings of each unit are kept per field
+(name, comment, string, body), because a word in a name says more than one in a body.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import tempfile
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from resources.tools.source.languages import CODE, Role, language_of, role_of
+from resources.tools.source.lines import LineMap
+from resources.tools.source.parse import FUNCTION_KINDS, Symbol, symbols_of
+from resources.tools.source.text import WORD, Terms, split_code
+
+FORMAT = "source-index-v1"
+FIELDS = ("name", "comment", "string", "body")
+"""Fields of the postings, in the order of their arrays."""
+
+_MAX_CODE = 3_000_000
+_MAX_TEXT = 200_000
+_DOC_LINES = 60
+
+_SCHEMA = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT UNIQUE, language TEXT, role TEXT, bytes INTEGER,
+                   lines INTEGER, indexed INTEGER);
+CREATE TABLE symbols(id INTEGER PRIMARY KEY, file INTEGER, name TEXT, qualname TEXT, kind TEXT,
+                     start INTEGER, end INTEGER, line_start INTEGER, line_end INTEGER, bases TEXT, unit INTEGER);
+CREATE TABLE units(id INTEGER PRIMARY KEY, file INTEGER, symbol INTEGER, kind TEXT, start INTEGER,
+                   end INTEGER);
+CREATE TABLE literals(unit INTEGER, text TEXT);
+CREATE TABLE blobs(name TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID;
+"""
+_INDICES = """
+CREATE INDEX symbols_name ON symbols(name);
+CREATE INDEX symbols_file ON symbols(file);
+CREATE INDEX literals_unit ON literals(unit);
+"""
+
+
+class _Unit(NamedTuple):
+    kind: str
+    symbol: int
+    """Position in the file's symbols, or -1."""
+    start: int
+    end: int
+    holes: tuple[tuple[int, int], ...]
+
+
+class _File(NamedTuple):
+    path: str
+    language: str
+    role: Role
+    data: bytes
+
+
+def walk(root: Path) -> Iterator[str]:
+    """Yield the regular files under `root` as POSIX paths, sorted; links are never followed."""
+    stack = [""]
+    found: list[str] = []
+    while stack:
+        folder = stack.pop()
+        with os.scandir(root / folder) as entries:
+            for entry in entries:
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    stack.append(path)
+                elif entry.is_file(follow_symlinks=False):
+                    found.append(path)
+    yield from sorted(found)
+
+
+def build(root: Path, target: Path) -> None:
+    """Index the tree under `root` and move the finished index to `target`."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=target.name, suffix=".part", dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        connection = sqlite3.connect(temporary, isolation_level=None)
+        try:
+            connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + _SCHEMA)
+            connection.execute("BEGIN")
+            _Builder(connection).run(root)
+            connection.execute("COMMIT")
+            connection.executescript(_INDICES)
+        finally:
+            connection.close()
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+_NEWLINES = re.compile(rb"\r\n|\n|\r")
+_CALL = re.compile(r"([^\W\d]\w*)[ \t]*\(")
+_COMMENT_LEAD = re.compile(rb"\s*(//|/\*|\*|--|#)")
+
+
+class _Postings:
+    """Postings of one field, filled unit by unit."""
+
+    def __init__(self) -> None:
+        self.terms = array("i")
+        self.units = array("i")
+        self.counts = array("H")
+        self.lengths: dict[int, int] = {}
+
+    def add(self, unit: int, counts: dict[int, int]) -> None:
+        if counts:
+            self.terms.extend(counts.keys())
+            self.units.extend([unit] * len(counts))
+            self.counts.extend([min(65535, c) for c in counts.values()])
+            self.lengths[unit] = sum(counts.values())
+
+
+class _Builder:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+        self._terms = Terms()
+        self._ids: dict[str, int] = {}
+        self._by_word: dict[str, tuple[int, ...]] = {}
+        self._fields = {name: _Postings() for name in FIELDS}
+        self._files: list[tuple[object, ...]] = []
+        self._symbols: list[tuple[object, ...]] = []
+        self._units: list[tuple[object, ...]] = []
+        self._literals: list[tuple[int, str]] = []
+        self._calls: list[tuple[int, str]] = []
+
+    def run(self, root: Path) -> None:
+        for path in walk(root):
+            self._file(root, path)
+        self._db.executemany("INSERT INTO files VALUES(?,?,?,?,?,?,?)", self._files)
+        self._db.executemany("INSERT INTO symbols VALUES(?,?,?,?,?,?,?,?,?,?,?)", self._symbols)
+        self._db.executemany("INSERT INTO units VALUES(?,?,?,?,?,?)", self._units)
+        self._db.executemany("INSERT INTO literals VALUES(?,?)", self._literals)
+        self._store_postings()
+        self._db.execute("INSERT INTO meta VALUES('format', ?)", (FORMAT,))
+
+    def _file(self, root: Path, path: str) -> None:
+        language = language_of(path)
+        role = role_of(path, language)
+        size = (root / path).stat().st_size
+        identity = len(self._files)
+        limit = _MAX_CODE if language in CODE else _MAX_TEXT
+        wanted = language is not None and size <= limit and not (role is Role.TEST and language not in CODE)
+        if language is None or not wanted or path.endswith(".po"):
+            self._files.append((identity, path, language or "", role.value, size, 0, 0))
+            return
+        data = (root / path).read_bytes()
+        if b"\x00" in data[:4096]:
+            self._files.append((identity, path, "", role.value, size, 0, 0))
+            return
+        lines = LineMap(data)
+        self._files.append((identity, path, language, role.value, size, len(lines), 1))
+        symbols = symbols_of(data, language, quick=role is Role.TEST)
+        units = _units(symbols, data) if language in CODE else _chunks(data, lines, role)
+        first_symbol, first_unit = len(self._symbols), len(self._units)
+        owner = _owners(symbols, units)
+        for position, s in enumerate(symbols):
+            self._symbols.append(
+                (
+                    first_symbol + position,
+                    identity,
+                    s.name,
+                    s.qualname,
+                    s.kind,
+                    s.start,
+                    s.end,
+                    lines.line_at(s.start),
+                    lines.line_at(max(s.start, s.end - 1)),
+                    s.bases,
+                    first_unit + owner[position],
+                )
+            )
+        for offset, unit in enumerate(units):
+            symbol = first_symbol + unit.symbol if unit.symbol >= 0 else -1
+            number = first_unit + offset
+            self._units.append((number, identity, symbol, unit.kind, unit.start, unit.end))
+            name = symbols[unit.symbol].qualname if unit.symbol >= 0 else ""
+            self._unit(number, name, _slice(data, unit, lines.encoding), language)
+
+    def _unit(self, number: int, name: str, text: str, language: str) -> None:
+        parts = split_code(text, language)
+        if name:
+            self._fields["name"].add(number, self._count(WORD.findall(name)))
+        if parts.comments:
+            self._fields["comment"].add(number, self._count(WORD.findall("\n".join(parts.comments))))
+        if parts.strings:
+            self._fields["string"].add(number, self._count(WORD.findall("\n".join(parts.strings))))
+            self._literals.extend((number, s[:400]) for s in parts.strings if len(s) > 12 and " " in s)
+        if parts.code:
+            self._fields["body"].add(number, self._count(WORD.findall(parts.code)))
+            self._calls += [(number, name) for name in dict.fromkeys(_CALL.findall(parts.code))]
+
+    def _count(self, words: list[str]) -> dict[int, int]:
+        known = self._by_word
+        counts: dict[int, int] = {}
+        for word, times in Counter(words).items():
+            terms = known.get(word)
+            if terms is None:
+                terms = known[word] = tuple(
+                    self._ids.setdefault(t, len(self._ids)) for t in self._terms.of(word)
+                )
+            for term in terms:
+                counts[term] = counts.get(term, 0) + times
+        return counts
+
+    def _call_blobs(self) -> list[tuple[str, bytes]]:
+        """Return who calls what, only for names that the tree defines as functions or classes."""
+        defined: dict[str, int] = {}
+        for row in self._symbols:
+            if row[4] != "variable":
+                defined.setdefault(str(row[2]), len(defined))
+        units = array("i")
+        names = array("i")
+        for unit, name in self._calls:
+            number = defined.get(name)
+            if number is not None:
+                units.append(unit)
+                names.append(number)
+        return [
+            ("calls.names", "\n".join(defined).encode()),
+            ("calls.units", units.tobytes()),
+            ("calls.callees", names.tobytes()),
+        ]
+
+    def _store_postings(self) -> None:
+        import numpy as np  # noqa: PLC0415 - heavy, only where an index is built or read
+
+        blobs: list[tuple[str, bytes]] = [("vocabulary", "\n".join(self._ids).encode()), *self._call_blobs()]
+        for name, field in self._fields.items():
+            terms = np.frombuffer(field.terms, dtype=np.int32) if field.terms else np.zeros(0, np.int32)
+            order = np.argsort(terms, kind="stable")
+            starts = np.zeros(len(self._ids) + 1, dtype=np.int64)
+            np.cumsum(np.bincount(terms, minlength=len(self._ids)), out=starts[1:])
+            units = np.frombuffer(field.units, dtype=np.int32) if field.units else terms
+            counts = np.frombuffer(field.counts, dtype=np.uint16) if field.counts else np.zeros(0, np.uint16)
+            lengths = np.zeros(len(self._units), dtype=np.int32)
+            lengths[list(field.lengths)] = list(field.lengths.values())
+            blobs += [
+                (f"{name}.starts", starts.tobytes()),
+                (f"{name}.units", units[order].tobytes()),
+                (f"{name}.counts", counts[order].tobytes()),
+                (f"{name}.lengths", lengths.tobytes()),
+            ]
+        self._db.executemany("INSERT INTO blobs VALUES(?,?)", blobs)
+
+
+def _slice(data: bytes, unit: _Unit, encoding: str) -> str:
+    if not unit.holes:
+        return data[unit.start : unit.end].decode(encoding, "replace")
+    pieces = []
+    at = unit.start
+    for start, end in unit.holes:
+        pieces.append(data[at:start])
+        at = max(at, end)
+    pieces.append(data[at : unit.end])
+    return b"\n".join(pieces).decode(encoding, "replace")
+
+
+def _units(symbols: list[Symbol], data: bytes) -> list[_Unit]:
+    """Cut a file into outermost functions, classes without functions, and the rest."""
+    units: list[_Unit] = []
+    done = 0
+    holes: list[tuple[int, int]] = []
+    for position, s in enumerate(symbols):
+        if s.start < done or s.kind == "scope":
+            continue
+        if s.kind in FUNCTION_KINDS:
+            start = max(_with_comment(data, s.lead, done), done)
+            units.append(_Unit("function", position, start, s.end, ()))
+            holes.append((start, s.end))
+            done = s.end
+        elif s.kind in {"class", "enum", "table", "view", "type", "index", "event"}:
+            holes.append((s.start, s.end))
+            units.append(_Unit("class", position, s.start, s.end, ()))
+    return [
+        _Unit("module", -1, 0, len(data), _outermost(holes)),
+        *(_without_functions(u, holes) for u in units),
+    ]
+
+
+def _outermost(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    result: list[tuple[int, int]] = []
+    for start, end in sorted(spans, key=lambda s: (s[0], -s[1])):
+        if not result or start >= result[-1][1]:
+            result.append((start, end))
+    return tuple(result)
+
+
+def _without_functions(unit: _Unit, holes: list[tuple[int, int]]) -> _Unit:
+    if unit.kind != "class":
+        return unit
+    inner = [h for h in holes if unit.start <= h[0] and h[1] <= unit.end and h != (unit.start, unit.end)]
+    return unit._replace(holes=_outermost(inner))
+
+
+def _with_comment(data: bytes, start: int, floor: int) -> int:
+    """Take the comment that stands right above a definition with it."""
+    begin = max(floor, start - 2000)
+    gap = data[begin:start]
+    cut = max(gap.rfind(b"\n\n"), gap.rfind(b"\n\r\n"), gap.rfind(b"}\n"), gap.rfind(b"{\n"))
+    block = gap[cut + 2 :] if cut >= 0 else gap
+    return start - len(block) if _COMMENT_LEAD.match(block) else start
+
+
+def _chunks(data: bytes, lines: LineMap, role: Role) -> list[_Unit]:
+    """Cut documentation at its headings, at most `_DOC_LINES` lines a piece; other text stays whole."""
+    if role is not Role.DOCS or len(lines) <= _DOC_LINES:
+        return [_Unit("module", -1, 0, len(data), ())]
+    starts = [lines.span(n, n)[0] for n in range(1, len(lines) + 1, _DOC_LINES)]
+    return [_Unit("module", -1, a, b, ()) for a, b in zip(starts, [*starts[1:], len(data)], strict=True)]
+
+
+def _owners(symbols: list[Symbol], units: list[_Unit]) -> list[int]:
+    """Return for each symbol the unit that holds it: its own, or the one around it, or the module."""
+    own = {u.symbol: i for i, u in enumerate(units) if u.symbol >= 0}
+    result = []
+    around: list[tuple[int, int]] = []
+    for position, s in enumerate(symbols):
+        while around and around[-1][0] <= s.start:
+            around.pop()
+        unit = own.get(position)
+        if unit is None:
+            unit = around[-1][1] if around else 0
+        else:
+            around.append((s.end, unit))
+        result.append(unit)
+    return result

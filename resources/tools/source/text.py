@@ -1,0 +1,146 @@
+"""Words out of code and prose: comments and strings apart from code, identifiers split, words stemmed.
+
+The same functions make the index and read a report, so that both meet in the same terms.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+WORD = re.compile(r"[^\W\d]\w*")
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+
+_PY = re.compile(
+    r'(#[^\n]*|[rRbBuU]{0,2}"""[\s\S]*?"""|[rRbBuU]{0,2}\'\'\'[\s\S]*?\'\'\')'
+    r'|([rRbBuUfF]{0,2}(?:"(?:\\[\s\S]|[^"\\\n])*"|\'(?:\\[\s\S]|[^\'\\\n])*\'))'
+)
+_C = re.compile(
+    r"(//[^\n]*|/\*[\s\S]*?\*/)"
+    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[^'\n]{1,8}|[^'\\\n])')"
+)
+_JS = re.compile(
+    r"(//[^\n]*|/\*[\s\S]*?\*/)"
+    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[\s\S]|[^'\\\n])*'|`(?:\\[\s\S]|[^`\\])*`)"
+)
+_GO = re.compile(
+    r"(//[^\n]*|/\*[\s\S]*?\*/)"
+    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|`[^`]*`|'(?:\\[^'\n]{1,8}|[^'\\\n])')"
+)
+_LUA = re.compile(
+    r"(--\[\[[\s\S]*?\]\]|--[^\n]*)"
+    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[\s\S]|[^'\\\n])*'|\[\[[\s\S]*?\]\])"
+)
+_SQL = re.compile(r"(--[^\n]*|#[^\n]*|/\*[\s\S]*?\*/)|('(?:\\[\s\S]|''|[^'\\])*')")
+_HASH = re.compile(r"(#[^\n]*|;[^\n]*)|(\"[^\"\n]*\"|'[^'\n]*')")
+
+LEXERS: dict[str, re.Pattern[str]] = {
+    "python": _PY,
+    "c": _C,
+    "cpp": _C,
+    "java": _C,
+    "rust": _C,
+    "go": _GO,
+    "javascript": _JS,
+    "typescript": _JS,
+    "tsx": _JS,
+    "lua": _LUA,
+    "sql": _SQL,
+    "config": _HASH,
+}
+"""Per language a pattern whose group 1 is a comment (or docstring) and group 2 a string literal."""
+
+
+def _split(words: str) -> list[str]:
+    return words.split()
+
+
+STOP = frozenset(
+    _split(
+        "a about above after again all also although always am an and any are as at be because been "
+        "before being both but by can cannot could did do does doing done down each else ever every few "
+        "for from further had has have having he her here him his how however i if in into is it its "
+        "itself just may me might more most much must my neither no nor not nothing now of off often on "
+        "once only or other our ours out over own per quite rather same seems shall she should since so "
+        "some such than that the their theirs them then there these they this those though through thus "
+        "to too under until up upon us very was we well were what when where whether which while who "
+        "whom whose why will with within without would yes yet you your self cls none true false null "
+        "def return import class let const var new public private static void int str "
+    )
+)
+"""Words of grammar and of every language; they carry no place."""
+
+
+class Split(NamedTuple):
+    """A piece of source, its parts apart."""
+
+    code: str
+    comments: list[str]
+    strings: list[str]
+
+
+def split_code(text: str, language: str) -> Split:
+    """Take comments and string literals out of `text`; text in an unknown language is all comment."""
+    lexer = LEXERS.get(language)
+    if lexer is None:
+        return Split("", [text], [])
+    comments: list[str] = []
+    strings: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        if match.group(1) is not None:
+            comments.append(match.group(1))
+        else:
+            strings.append(match.group(2))
+        return " "
+
+    return Split(lexer.sub(keep, text), comments, strings)
+
+
+_SUFFIX = re.compile(
+    r"(.{3,}?)(?:izations?|isations?|ize[rds]?|ise[rds]?|izing|ising|ations?|ators?|ating|ate[ds]?|e?ments?|ness(?:es)?"
+    r"|ities|ity|ively|ive[s]?|ably|able|ible|ions?|ally|ings?|edly|ied|iers?|ies|ed|ers?|ors?|ly|es|[sey])"
+)
+_DOUBLED = re.compile(r".{2,}([bdfgkmnprt])\1")
+
+
+def stem(word: str) -> str:
+    """Return a crude common root of a lower-case English word (own rules, made for identifiers)."""
+    if len(word) <= 3 or word.endswith("ss"):
+        return word
+    match = _SUFFIX.fullmatch(word)
+    root = match.group(1) if match else word
+    return root[:-1] if match and _DOUBLED.fullmatch(root) else root
+
+
+def fold(text: str) -> str:
+    """Return `text` in Unicode NFC."""
+    return unicodedata.normalize("NFC", text)
+
+
+class Terms:
+    """Maps identifiers to index terms, each identifier once.
+
+    An identifier gives the stems of its parts and, when it has several parts, itself in lower case
+    behind `=` so that the whole name weighs on its own.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def of(self, identifier: str) -> tuple[str, ...]:
+        """Return the terms of one identifier or word."""
+        found = self._known.get(identifier)
+        if found is None:
+            found = self._known[identifier] = _terms(identifier)
+        return found
+
+
+def _terms(identifier: str) -> tuple[str, ...]:
+    parts = [p.lower() for p in _PARTS.findall(identifier)]
+    whole = identifier.strip("_").lower()
+    result = [stem(p) for p in parts if len(p) > 1 and not p.isdigit() and p not in STOP]
+    if len(parts) > 1 and len(whole) > 3:
+        result.append("=" + whole)
+    return tuple(result)
