@@ -28,10 +28,14 @@ class SourceType(StrEnum):
 
 
 class Origin(_Frozen):
-    """Where a source stands in the raw input; lines 1-based inclusive, bytes half-open."""
+    """Where a source stands in the raw input; lines 1-based inclusive, bytes half-open.
+
+    `member` is the file inside the input when that is an archive; lines and bytes count within it.
+    """
 
     input_path: str
     input_sha256: str
+    member: str | None = None
     line_start: int
     line_end: int
     byte_start: int
@@ -79,4 +83,5 @@ class CaseDocument(_Frozen):
     sources: tuple[CaseSource, ...]
     inputs: tuple[InputFile, ...]
     redaction_rules: str
+    defects: int = 1
     notes: tuple[str, ...] = ()

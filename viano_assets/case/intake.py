@@ -1,0 +1,233 @@
+"""`viano case import`: from files on disk to a package at generation 2.
+
+Everything is checked before anything is written: ids, files, the report's text, every archive member. A
+refused import leaves nothing behind. Archives are kept byte for byte; a directory becomes one deterministic
+ZIP. Large inputs are streamed and never held in memory.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from viano_assets.canonical import canonical_json
+from viano_assets.case.archives import is_archive_name, open_role_archive
+from viano_assets.case.assembler import CaseAssembler
+from viano_assets.case.lifecycle import Lifecycle
+from viano_assets.case.packing import pack_directory
+from viano_assets.case.ports import CaseStore
+from viano_assets.case.readers import check_report
+from viano_assets.case.redaction import RULES
+from viano_assets.case.view import KEY_POINTER, KEY_SCHEMA, Role
+from viano_assets.errors import InputError
+from viano_assets.package.model import Change, Head
+from viano_assets.partitions import check_case_id
+
+KEY_PATH = "case/redaction-key.json"
+"""Where the package keeps its redaction key; it is never shown to a tool or a model."""
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProgress:
+    """One step of an import: what is being done, and how many bytes of how many are done."""
+
+    step: str
+    done: int
+    total: int
+
+
+ProgressSink = Callable[[ImportProgress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RawInput:
+    """One file as it goes into the package."""
+
+    role: Role
+    package_path: str
+    path: Path
+
+
+def import_case(
+    store: CaseStore,
+    *,
+    case_id: str,
+    report: Path,
+    diagnostics: Path | None = None,
+    source: Path | None = None,
+    name_encoding: str | None = None,
+    progress: ProgressSink | None = None,
+    randomness: Callable[[int], bytes] = secrets.token_bytes,
+) -> Head:
+    """Create a case from a report and, where given, a diagnostic archive and the source.
+
+    Args:
+        store: where the package goes.
+        case_id: as the person names it.
+        report: a text file, a JSON or CSV export, a mail, or a directory or archive mixing them.
+        diagnostics: an archive, a directory or a single file.
+        source: an archive or a directory.
+        name_encoding: encoding of archive names that are not marked as UTF-8.
+        progress: told about every step.
+        randomness: source of the redaction key.
+
+    Raises:
+        InputError: what is wrong with which file, and what to do; nothing was written then.
+    """
+    check_case_id(case_id)
+    if case_id.lower() in {known.lower() for known in store.case_ids()}:
+        raise InputError(
+            "case_exists",
+            "a case of this name exists (letter case does not count)",
+            where=case_id,
+            hint=f"add information to it with: viano case reopen {case_id}; or choose another id",
+        )
+    named: list[tuple[Role, Path]] = [("report", report)]
+    named += [("diagnostics", diagnostics)] if diagnostics is not None else []
+    named += [("source", source)] if source is not None else []
+    with prepared_inputs(named, name_encoding=name_encoding, progress=progress) as inputs:
+        return _create(store, case_id, inputs, name_encoding, randomness)
+
+
+def _create(
+    store: CaseStore,
+    case_id: str,
+    inputs: list[RawInput],
+    name_encoding: str | None,
+    randomness: Callable[[int], bytes],
+) -> Head:
+    key: dict[str, object] = {"schema": KEY_SCHEMA, "rules": RULES, "key": randomness(32).hex()}
+    if name_encoding is not None:
+        key["name_encoding"] = name_encoding
+    raw = {item.package_path: item.path for item in inputs}
+    head = store.create(
+        case_id,
+        Change(
+            event="case_received",
+            put={**raw, KEY_PATH: canonical_json(key)},
+            raw=frozenset(raw),
+            pointers={KEY_POINTER: KEY_PATH},
+            lifecycle=Lifecycle.RECEIVED.value,
+            detail={"inputs": sorted(raw)},
+        ),
+    )
+    return CaseAssembler(store).assemble(head)
+
+
+@contextmanager
+def prepared_inputs(
+    named: list[tuple[Role, Path]], *, name_encoding: str | None = None, progress: ProgressSink | None = None
+) -> Iterator[list[RawInput]]:
+    """Check every input and pack the directories; the packed ones live until the context ends.
+
+    Raises:
+        InputError: `missing_input`, `empty_report`, `report_too_large`, `unreadable_report`,
+            `not_an_archive`, `broken_archive`, and what packing refuses.
+    """
+    for _, path in named:
+        _check_exists(path)
+    with tempfile.TemporaryDirectory(prefix="viano-import-") as folder:
+        inputs: list[RawInput] = []
+        for role, path in named:
+            packed = path
+            name = _file_name(path)
+            if path.is_dir():
+                name = f"{name}.zip"
+                packed = Path(folder) / f"{role}.zip"
+                _packed(path, packed, progress)
+            _check_input(role, packed, name, path, name_encoding, progress)
+            inputs.append(RawInput(role, f"inputs/{role}/{name}", packed))
+        yield inputs
+
+
+def _check_exists(path: Path) -> None:
+    if not path.exists():
+        raise InputError("missing_input", "there is no such file", where=str(path), hint="check the path")
+    if not (path.is_file() or path.is_dir()):
+        raise InputError(
+            "special_file",
+            "this is neither a file nor a directory",
+            where=str(path),
+            hint="name a file or directory",
+        )
+    if path.is_file():
+        try:
+            with path.open("rb"):
+                pass
+        except OSError as error:
+            raise InputError(
+                "unreadable_file",
+                f"cannot be read: {error.strerror}",
+                where=str(path),
+                hint="check its permissions",
+            ) from error
+
+
+def _file_name(path: Path) -> str:
+    """Return the name the file gets in the package: its own, with what a path must not hold replaced."""
+    name = path.resolve().name if path.name in {"", ".", ".."} else path.name
+    clean = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in name).strip(" .")
+    clean = clean.encode("utf-8", "replace").decode("utf-8")
+    return clean or "input"
+
+
+def _packed(path: Path, target: Path, progress: ProgressSink | None) -> None:
+    done = 0
+
+    def notify(size: int) -> None:
+        nonlocal done
+        done += size
+        if progress is not None:
+            progress(ImportProgress(f"packing {path.name}", done, done))
+
+    pack_directory(path, target, notify)
+
+
+def _check_input(
+    role: Role,
+    packed: Path,
+    name: str,
+    named: Path,
+    name_encoding: str | None,
+    progress: ProgressSink | None,
+) -> None:
+    archive = is_archive_name(name)
+    if role == "source" and not archive:
+        raise InputError(
+            "not_an_archive",
+            "the source is neither a directory nor an archive",
+            where=str(named),
+            hint="give a directory, .zip, .tar, .tar.gz, .tar.bz2 or .tar.xz",
+        )
+    if packed.stat().st_size == 0:
+        code = "empty_report" if role == "report" else "empty_input"
+        raise InputError(
+            code, "the file is empty", where=str(named), hint="name the file that holds the text"
+        )
+    if archive:
+        _check_archive(role, packed, named, name_encoding, progress)
+    if role == "report":
+        check_report(packed, name, where=str(named), name_encoding=name_encoding)
+
+
+def _check_archive(
+    role: Role, packed: Path, named: Path, name_encoding: str | None, progress: ProgressSink | None
+) -> None:
+    """Read every member to its end, so that a broken archive is refused before anything is written."""
+    done = 0
+    files = 0
+    with open_role_archive(packed, role, str(named), name_encoding) as archive:
+        for entry, content in archive.members():
+            files += 1
+            while chunk := content.read(_CHUNK):
+                done += len(chunk)
+                if progress is not None:
+                    progress(ImportProgress(f"checking {named.name}: {entry.name}", done, done))
+    if not files:
+        raise InputError("empty_archive", "the archive holds no files", where=str(named), hint="pack it anew")
