@@ -124,7 +124,7 @@ def test_a_countercheck_of_itself_is_none_and_one_of_an_alternative_ends_the_loo
         return answer(turn, actions=[{**next_look(request), "countercheck_of": "H3"}])
 
     record = whole_loop(script)
-    assert selected(record) == ["H1", "H2", "H3", "H1", "H2", "H2"]
+    assert selected(record) == ["H1", "H2", "H3", "H1", "H2", "H3"]
     assert record.document.reason == "confident"
     assert ends(record)["H1"] == "finished"
     assert ends(record)["H2"] == "loop_finished"
