@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any, NoReturn, TypeAlias, Union
 
 from viano_assets.errors import ContractError
@@ -16,6 +17,11 @@ JsonValue: TypeAlias = Union[bool, int, float, str, list["JsonValue"], dict[str,
 
 MAX_DEPTH = 100
 """Deepest nesting the strict decoder accepts."""
+
+_STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{\]}]', re.DOTALL)
+"""A string, also an unterminated one, or a bracket."""
+
+_UNSAFE = re.compile("[\x00\ud800-\udfff]")
 
 
 def sha256_hex(data: bytes) -> str:
@@ -61,19 +67,12 @@ def _float(text: str) -> float:
 
 
 def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
     depth = 0
-    in_string = escaped = False
-    for char in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == '"':
-                in_string = False
-        elif char == '"':
-            in_string = True
-        elif char in "[{":
+    for token in _STRUCTURE.finditer(text):
+        char = token.group()[0]
+        if char in "[{":
             depth += 1
             if depth > MAX_DEPTH:
                 _refuse("nesting_depth", f"JSON is nested deeper than {MAX_DEPTH}")
@@ -86,7 +85,7 @@ def _check_text(value: JsonValue) -> None:
     while stack:
         item = stack.pop()
         if isinstance(item, str):
-            if "\x00" in item or any("\ud800" <= c <= "\udfff" for c in item):
+            if _UNSAFE.search(item):
                 _refuse("invalid_text", "a string holds NUL or a lone surrogate")
         elif isinstance(item, dict):
             stack.extend(item.keys())
@@ -121,5 +120,6 @@ def strict_loads(data: bytes) -> JsonValue:
         )
     except json.JSONDecodeError as error:
         raise ContractError("invalid_json", f"{error.msg} at character {error.pos}") from error
-    _check_text(value)
+    if "\\u" in text:  # nothing else can bring NUL or a surrogate into strict UTF-8 JSON
+        _check_text(value)
     return value
