@@ -86,6 +86,10 @@ class FileSystem(Protocol):
         """Write all of `data`."""
         ...
 
+    def write_at(self, descriptor: int, data: bytes | memoryview, offset: int) -> None:
+        """Write all of `data` at `offset`."""
+        ...
+
     def fsync(self, descriptor: int) -> None:
         """Make a file's or directory's content durable."""
         ...
@@ -201,6 +205,14 @@ class OsFileSystem:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
+
+    def write_at(self, descriptor: int, data: bytes | memoryview, offset: int) -> None:
+        """Write all bytes at a place, continuing after a short write."""
+        view = memoryview(data)
+        while view:
+            done = os.pwrite(descriptor, view, offset)
+            view = view[done:]
+            offset += done
 
     def fsync(self, descriptor: int) -> None:
         """Flush; a directory of a file system that cannot sync directories counts as synced."""

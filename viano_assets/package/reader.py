@@ -7,6 +7,7 @@ Content that no live path names is not read, so damage to it is found by the aud
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,20 +97,72 @@ class PackageReader:
             )
         return listing
 
+    def numbers_leniently(self, paths: CasePaths) -> list[int]:
+        """Return the generation numbers among names of which some may be malformed."""
+        found = []
+        for entry in self._filesystem.scan(paths.generations):
+            with contextlib.suppress(PackageError):
+                found += read_listing([entry], paths.generations).numbers
+        return found
+
+    def records(self, paths: CasePaths, head: StoredHead) -> Iterator[tuple[bytes, Record]]:
+        """Yield raw bytes and decoded form of every record from generation 1 to the head.
+
+        Raises:
+            PackageError: the chain does not end at the head.
+        """
+        previous: Record | None = None
+        for number in range(1, head.generation + 1):
+            containers = self._containers(paths)
+            record = self.record(paths, head.case_id, number, None, containers)
+            if record.previous != (previous and previous.sha256):
+                raise PackageError(
+                    "chain_broken", "the record names another predecessor", where=paths.generation(number)
+                )
+            yield self.record_bytes(number, containers), record
+            previous = record
+        if previous is None or previous.sha256 != head.record_sha256:
+            raise PackageError("chain_broken", "the chain does not end at the head", where=paths.root)
+
+    def named_objects(self, paths: CasePaths, head: StoredHead) -> set[str]:
+        """Return the hashes of all objects that any generation names."""
+        return {
+            stored.sha256
+            for _, record in self.records(paths, head)
+            for stored in record.put.values()
+            if stored.generation == 0
+        }
+
     def newest(self, paths: CasePaths) -> int:
         """Return the highest generation number, compared as a number."""
         return max(self.listing(paths).numbers)
 
-    def load(self, paths: CasePaths, case_id: str, number: int) -> StoredHead:
-        """Validate generation `number` as a head: identity, chain, history and every live byte."""
+    def load(self, paths: CasePaths, case_id: str, number: int, since: int | None = None) -> StoredHead:
+        """Validate generation `number` as a head: identity, chain, history and every live byte.
+
+        `since` is the first generation whose trailer must be keyed; None when no key is in use.
+        """
         containers = self._containers(paths)
-        records = self._chain(paths, case_id, number, containers)
-        sealed = tuple(self._sealed(paths, s, containers) for s in _snapshot_segments(records[0]))
-        head = self._heads.get(records[-1].sha256) or _fold(records, sealed, paths)
-        self.check_container(records[-1], containers, self._key)
-        self._check_manifest(head, paths)
+        head = self.head(paths, case_id, number, since, containers)
         for problem in self.live_problems(paths, head, containers):
             raise problem
+        return head
+
+    def head(
+        self,
+        paths: CasePaths,
+        case_id: str,
+        number: int,
+        since: int | None = None,
+        containers: Containers | None = None,
+    ) -> StoredHead:
+        """Validate everything about a head but the content of its files."""
+        opened = containers or self._containers(paths)
+        records = self._chain(paths, case_id, number, opened)
+        sealed = tuple(self._sealed(paths, s, opened) for s in _snapshot_segments(records[0]))
+        head = self._heads.get(records[-1].sha256) or _fold(records, sealed, paths)
+        self.check_container(records[-1], opened, since)
+        self._check_manifest(head, paths)
         self._remember(records, head)
         return head
 
@@ -181,7 +234,7 @@ class PackageReader:
             self._segments[segment.sha256] = known
         return known
 
-    def check_container(self, record: Record, containers: Containers, key: bytes | None) -> None:
+    def check_container(self, record: Record, containers: Containers, since: int | None) -> None:
         """Check one container byte by byte against its record, content and trailer."""
         number = record.manifest.generation
         file = containers.get(number)
@@ -189,6 +242,9 @@ class PackageReader:
         members = [
             Member(name, bytes(file.read(offset, size))) for offset, size, name in member_places(record)
         ]
+        unkeyed = self._key is None or (since is not None and number < since)
+        keyed = container.read_trailer(file.whole(), file.path).kind != "sha256"
+        key = None if unkeyed and not keyed else self._key
         container.check(file.whole(), raw, members, key, file.path)
 
     def _check_manifest(self, head: StoredHead, paths: CasePaths) -> None:
@@ -237,17 +293,17 @@ class PackageReader:
         """
         self.record(paths, head.case_id, head.generation, head.record_sha256, self._containers(paths))
 
-    def audit_all(self, paths: CasePaths, head: StoredHead, listing: Listing) -> None:
+    def audit_all(self, paths: CasePaths, head: StoredHead, listing: Listing, since: int | None) -> None:
         """Validate every generation from 1 to the head and all content they name.
 
         Raises:
             PackageError: the first problem.
         """
-        for problem in self.history_problems(paths, head, listing):
+        for problem in self.history_problems(paths, head, listing, since):
             raise problem
 
     def history_problems(
-        self, paths: CasePaths, head: StoredHead, listing: Listing
+        self, paths: CasePaths, head: StoredHead, listing: Listing, since: int | None
     ) -> Iterator[PackageError]:
         """Yield everything wrong with the obsolete generations, newest first."""
         missing = set(range(1, head.generation + 1)) - set(listing.numbers)
@@ -266,7 +322,7 @@ class PackageReader:
                 record = self.record(paths, head.case_id, number, expected, containers)
                 if newer is not None:
                     check_successor(record, newer, paths)
-                self.check_container(record, containers, self._key)
+                self.check_container(record, containers, since)
                 self._audit_content(paths, record, containers, objects)
                 self._audit_entry(paths, head, record)
             except PackageError as error:

@@ -73,8 +73,8 @@ class Nursery:
             if descriptor >= 0:
                 self._filesystem.close(descriptor)
 
-    def adopt(self, staging: CasePaths, case_id: str) -> None:
-        """Give the staged case its name.
+    def adopt(self, staging: CasePaths, case_id: str, before: Callable[[], None]) -> None:
+        """Give the staged case its name; `before` runs when the name is known to be free.
 
         Raises:
             InputError: `case_exists`.
@@ -86,6 +86,7 @@ class Nursery:
         target = f"{self._cases}/{case_id}"
         with self._naming():
             self._refuse_taken(case_id)
+            before()
             try:
                 self._filesystem.rename(staging.root, target)
             except OSError as error:

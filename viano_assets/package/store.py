@@ -34,15 +34,19 @@ import secrets
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from viano_assets.errors import DefectError, InputError, PackageError, StorageError
+from viano_assets.errors import ConfigurationError, DefectError, InputError, PackageError, StorageError
+from viano_assets.package.anchor import Anchor, Witness
+from viano_assets.package.audit import Auditor, GarbageReport, PackageAudit, Problem
 from viano_assets.package.changes import first_manifest
 from viano_assets.package.clock import Clock, SystemClock, iso
 from viano_assets.package.files import sync_directory
 from viano_assets.package.filesystem import FileSystem, OsFileSystem, storage_error
 from viano_assets.package.history import History
+from viano_assets.package.importing import Importer
 from viano_assets.package.layout import TEMPORARY_NAME, CasePaths
 from viano_assets.package.limits import PackageLimits
 from viano_assets.package.locking import CaseLocks
@@ -51,6 +55,7 @@ from viano_assets.package.reader import Files, PackageReader, StoredHead
 from viano_assets.package.staging import Nursery
 from viano_assets.package.streams import open_checked
 from viano_assets.package.telemetry import Telemetry
+from viano_assets.package.transfer import Exported, Exporter
 from viano_assets.package.writer import PackageWriter, ProgressHook, stale
 from viano_assets.partitions import check_case_id
 
@@ -65,6 +70,7 @@ class CheckpointStore:
         filesystem, clock, token: the seams for disk, time and random names (16 hex digits).
         limits: how much a package may hold.
         progress: called with a path and its bytes stored so far while large content is written.
+        anchor: the optional witness outside the case directories; its key seals every new generation.
     """
 
     def __init__(
@@ -76,6 +82,7 @@ class CheckpointStore:
         token: Callable[[], str] = lambda: secrets.token_hex(8),
         limits: PackageLimits | None = None,
         progress: ProgressHook | None = None,
+        anchor: Anchor | None = None,
     ) -> None:
         self.home = home
         self.limits = limits or PackageLimits()
@@ -83,17 +90,23 @@ class CheckpointStore:
         self.telemetry = Telemetry(self.clock)
         self._filesystem = filesystem or OsFileSystem()
         self._locks = CaseLocks(self._filesystem)
-        self._reader = PackageReader(self._filesystem, self.limits, None)
-        self._writer = PackageWriter(self._filesystem, self._reader, self.limits, None, token, progress)
+        self._anchor = anchor
+        key = None if anchor is None else anchor.key
+        self._reader = PackageReader(self._filesystem, self.limits, key)
+        self._writer = PackageWriter(self._filesystem, self._reader, self.limits, key, token, progress)
+        self._auditor = Auditor(self._filesystem, self._reader, self.limits)
+        self._exporter = Exporter(self._filesystem, self._reader, token, progress)
+        self._importer = Importer(self._filesystem, self._reader, self.limits, key, token, progress)
         self._nursery = Nursery(self._filesystem, self.clock, home, token)
         self._durable: dict[str, int] = {}
         self._distrusted: set[str] = set()
 
-    def _paths(self, case_id: str) -> CasePaths:
+    def paths(self, case_id: str) -> CasePaths:
+        """Return where a case lies in this home."""
         return CasePaths(f"{self.home}/cases/{check_case_id(case_id)}")
 
     def _existing(self, case_id: str) -> CasePaths:
-        paths = self._paths(case_id)
+        paths = self.paths(case_id)
         kind = self._filesystem.kind(paths.root)
         if kind is None:
             raise InputError(
@@ -114,7 +127,7 @@ class CheckpointStore:
 
     def exists(self, case_id: str) -> bool:
         """Say whether the case is there, without validating it."""
-        return self._filesystem.kind(self._paths(case_id).root) is not None
+        return self._filesystem.kind(self.paths(case_id).root) is not None
 
     def create(self, case_id: str, change: Change, *, package_id: str | None = None) -> Head:
         """Create a case with generation 1; either all of it is there afterwards or nothing.
@@ -145,9 +158,20 @@ class CheckpointStore:
         )
         with self.telemetry.timed("checkpoint_create"), self._nursery.staged(case_id) as staging:
             head = self._writer.publish(staging, empty, change, iso(self.clock.now()))
-            self._nursery.adopt(staging, case_id)
-            self._durable[case_id] = 1
+            self._name(staging, head)
             return head
+
+    def _name(self, staging: CasePaths, head: StoredHead) -> None:
+        """Give a staged case its name, its witness first."""
+        anchor = self._anchor
+
+        def witness() -> None:
+            if anchor is not None:
+                anchor.write(head.case_id, Witness(head.generation, head.record_sha256, 1))
+
+        self._nursery.adopt(staging, head.case_id, witness)
+        self._durable[head.case_id] = head.generation
+        self._distrusted.discard(head.case_id)
 
     def latest(self, case_id: str, package_id: str | None = None, audit_history: bool = False) -> Head:
         """Return the newest generation, validated on every call.
@@ -168,8 +192,11 @@ class CheckpointStore:
         """
         with self.telemetry.timed("checkpoint_lookup"):
             paths = self._existing(case_id)
+            witness = self._witness(case_id)
+            since = witness and witness.since
             listing = self._reader.listing(paths)
-            head = self._reader.load(paths, case_id, max(listing.numbers))
+            head = self._reader.load(paths, case_id, max(listing.numbers), since)
+            self._confirm(witness, head)
             if package_id is not None and head.manifest.package_id != package_id:
                 raise PackageError(
                     "wrong_package",
@@ -177,13 +204,21 @@ class CheckpointStore:
                     where=paths.root,
                 )
             if audit_history:
-                self._reader.audit_all(paths, head, listing)
+                self._reader.audit_all(paths, head, listing, since)
             return head
 
     def at_generation(self, case_id: str, generation: int) -> Head:
         """Return an older generation, validated as if it were the head."""
         with self.telemetry.timed("checkpoint_lookup"):
-            return self._reader.load(self._existing(case_id), case_id, generation)
+            witness = self._witness(case_id)
+            return self._reader.load(self._existing(case_id), case_id, generation, witness and witness.since)
+
+    def _witness(self, case_id: str) -> Witness | None:
+        return None if self._anchor is None else self._anchor.read(case_id)
+
+    def _confirm(self, witness: Witness | None, head: StoredHead) -> None:
+        if self._anchor is not None and witness is not None:
+            self._anchor.confirm(head.case_id, witness, head.generation, head.record_sha256)
 
     def _own(self, head: Head) -> StoredHead:
         if not isinstance(head, StoredHead):
@@ -199,7 +234,7 @@ class CheckpointStore:
                 f"generation {head.generation} names no file {path!r}",
                 where=head.case_id,
             )
-        return self._paths(head.case_id)
+        return self.paths(head.case_id)
 
     def read(self, head: Head, path: str) -> bytes:
         """Return one artifact's bytes, hashed at the read.
@@ -228,9 +263,15 @@ class CheckpointStore:
         Raises:
             BusyError: `case_busy` at once when another thread or process holds it.
         """
-        paths = self._existing(case_id)
-        with self._locks.hold(case_id, paths.lock, lambda real: self._settle(case_id, paths, real=real)):
+        with self._held(case_id, self._existing(case_id)):
             yield
+
+    @contextmanager
+    def _held(self, case_id: str, paths: CasePaths) -> Iterator[bool]:
+        with self._locks.hold(
+            case_id, paths.lock, lambda real: self._settle(case_id, paths, real=real)
+        ) as real:
+            yield real
 
     def _settle(self, case_id: str, paths: CasePaths, *, real: bool) -> None:
         """After the lock was taken: empty `tmp/` and make a dead predecessor's names durable."""
@@ -269,11 +310,13 @@ class CheckpointStore:
         """
         old = self._own(head)
         with self.telemetry.timed("checkpoint_commit"), self.lock(old.case_id):
-            paths = self._paths(old.case_id)
+            paths = self.paths(old.case_id)
             self._refuse_distrusted(old.case_id, paths)
             if self._filesystem.kind(paths.generation(old.generation + 1)) is not None:
                 raise stale(paths.generation(old.generation + 1))
             self._reader.record_matches(paths, old)
+            witness = self._witness(old.case_id)
+            self._confirm(witness, old)
             try:
                 new = self._writer.publish(paths, old, change, iso(self.clock.now()))
             except StorageError as error:
@@ -281,6 +324,10 @@ class CheckpointStore:
                     self._distrusted.add(old.case_id)
                 raise
             self._durable[old.case_id] = new.generation
+            if self._anchor is not None and witness is not None:
+                self._anchor.write(
+                    old.case_id, witness._replace(generation=new.generation, record_sha256=new.record_sha256)
+                )
             return new
 
     def _refuse_distrusted(self, case_id: str, paths: CasePaths) -> None:
@@ -291,3 +338,84 @@ class CheckpointStore:
                 where=paths.generations,
                 hint="check the disk, then start the command again",
             )
+
+    def adopt_anchor(self, case_id: str) -> Head:
+        """Take a case that was written without the anchor under it, trusting what lies there now.
+
+        Raises:
+            ConfigurationError: `anchor_off`.
+            PackageError: the case does not validate.
+        """
+        if self._anchor is None:
+            raise ConfigurationError("anchor_off", "there is no anchor", hint="switch integrity.anchor on")
+        with self.lock(case_id):
+            paths = self._existing(case_id)
+            number = self._reader.newest(paths)
+            head = self._reader.load(paths, case_id, number, number + 1)
+            self._anchor.write(case_id, Witness(head.generation, head.record_sha256, head.generation + 1))
+            return head
+
+    def verify(self, case_id: str, *, audit_history: bool = False) -> PackageAudit:
+        """Return everything wrong with a package; with `audit_history` its whole history too.
+
+        Raises:
+            InputError: `case_not_found`.
+        """
+        with self.telemetry.timed("checkpoint_verify"):
+            paths = self._existing(case_id)
+            witness = None
+            problems: tuple[Problem, ...] = ()
+            try:
+                witness = self._witness(case_id)
+            except PackageError as error:
+                problems = (Problem(error.code, error.message, error.where),)
+            since = witness and witness.since
+            audit, head = self._auditor.verify(paths, case_id, since, audit_history=audit_history)
+            try:
+                if head is not None:
+                    self._confirm(witness, head)
+            except PackageError as error:
+                problems = (Problem(error.code, error.message, error.where),)
+            return replace(audit, problems=audit.problems + problems)
+
+    def collect_garbage(self, case_id: str, *, dry_run: bool = True) -> GarbageReport:
+        """Find, and unless it is a dry run remove, objects that no generation names.
+
+        Raises:
+            BusyError: `case_busy`; never during a commit.
+            BlockedError: `gc_without_lock`.
+            PackageError: the history is damaged, so what is named is not known.
+        """
+        paths = self._existing(case_id)
+        with self._held(case_id, paths) as locked:
+            head = self.latest(case_id, audit_history=True)
+            return self._auditor.collect(paths, self._own(head), dry_run=dry_run, locked=locked)
+
+    def export(
+        self, case_id: str, target: Path, *, generation: int | None = None, overwrite: bool = False
+    ) -> Exported:
+        """Write a case, or an older generation of it as if it were the head, to one self-contained ZIP.
+
+        Raises:
+            InputError: `case_not_found`, `output_exists` or `output_folder_missing`.
+            PackageError: the package is damaged.
+            StorageError: the disk refused.
+        """
+        with self.telemetry.timed("package_export"):
+            head = self.latest(case_id) if generation is None else self.at_generation(case_id, generation)
+            return self._exporter.export(self.paths(case_id), self._own(head), target, overwrite=overwrite)
+
+    def import_package(self, source: Path) -> Head:
+        """Make a case from an export; either all of it is there afterwards or nothing.
+
+        Raises:
+            InputError: not an export, refused by the archive rules, or `case_exists`.
+            NewerFormatError: a newer release wrote it.
+            PackageError: it does not hold together.
+            StorageError: the disk refused.
+        """
+        with self.telemetry.timed("package_import"), self._importer.opened(source) as (archive, summary):
+            with self._nursery.staged(summary.case_id) as staging:
+                head = self._importer.build(archive, summary, staging, str(source))
+                self._name(staging, head)
+            return self.latest(summary.case_id)
