@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from viano_assets.canonical import canonical_json
+from viano_assets.case.inputs import RawInput, is_added, role_of
 from viano_assets.case.lifecycle import Lifecycle
 from viano_assets.case.model import CaseDocument, CaseSource, InputFile
 from viano_assets.case.ports import CaseStore, ReadStore
 from viano_assets.case.readers import ReportReading, check_report, read_report
 from viano_assets.case.redaction import RULES
-from viano_assets.case.view import Role, pins_of, raw_paths
-from viano_assets.errors import ContractError, InputError, PackageError
+from viano_assets.case.view import pins_of
+from viano_assets.errors import InputError, PackageError
 from viano_assets.package.model import Change, Head
 
 CASE_POINTER = "case"
@@ -61,16 +63,15 @@ class CaseAssembler:
         self._store = store
 
     def assemble(self, head: Head) -> Head:
-        """Publish the canonical case of the head's current revision.
+        """Publish the canonical case of the head's revision; a head that has it is returned unchanged.
+
+        An import that was interrupted between its two generations is completed by this.
 
         Raises:
             InputError: the report cannot be read.
-            ContractError: `case_already_assembled`.
         """
         if head.pointer(CASE_POINTER) == case_path(head.revision):
-            raise ContractError(
-                "case_already_assembled", "this revision has its canonical case", where=head.case_id
-            )
+            return head
         document = self.document(head)
         return self._store.commit(
             head,
@@ -83,34 +84,55 @@ class CaseAssembler:
             ),
         )
 
-    def document(self, head: Head, *, revision: int | None = None) -> CaseDocument:
-        """Read the raw inputs of `head` into a canonical case, without publishing it."""
+    def document(
+        self, head: Head, *, revision: int | None = None, added: Sequence[RawInput] = ()
+    ) -> CaseDocument:
+        """Read the raw inputs of `head` and what is added to them into a canonical case; publish nothing.
+
+        Raises:
+            InputError: `missing_report`, or what `check_report` refuses.
+        """
         pins = pins_of(self._store, head)
-        reports = raw_paths(head, "report")
+        inputs = [*input_files(head), *(item.described() for item in added)]
+        local = {item.package_path: item.path for item in added}
+        reports = sorted((item for item in inputs if item.role == "report"), key=_report_order)
         if not reports:
             raise InputError(
                 "missing_report", "the package holds no report", where=head.case_id, hint="import it again"
             )
         readings: list[ReportReading] = []
         with tempfile.TemporaryDirectory(prefix="viano-report-") as folder:
-            for number, path in enumerate(reports):
-                copy = Path(folder) / str(number)
-                with self._store.open(head, path) as content, copy.open("wb") as target:
-                    shutil.copyfileobj(content, target, 1 << 20)
-                check_report(copy, PurePosixPath(path).name, where=path, name_encoding=pins.name_encoding)
+            for item in reports:
+                path = local.get(item.path) or self._copied(head, item.path, Path(folder) / item.sha256)
+                name = PurePosixPath(item.path).name
+                check_report(path, name, where=item.path, name_encoding=pins.name_encoding)
                 readings.append(
                     read_report(
-                        copy,
-                        input_path=path,
-                        input_sha256=head.files[path].sha256,
+                        path,
+                        input_path=item.path,
+                        input_sha256=item.sha256,
                         redactor=pins.redactor,
                         name_encoding=pins.name_encoding,
+                        comment=is_added(item.path),
                     )
                 )
-        return _document(head, head.revision if revision is None else revision, readings)
+        return _document(
+            head, revision or head.revision, readings, sorted(inputs, key=lambda item: item.path)
+        )
+
+    def _copied(self, head: Head, path: str, target: Path) -> Path:
+        with self._store.open(head, path) as content, target.open("wb") as out:
+            shutil.copyfileobj(content, out, 1 << 20)
+        return target
 
 
-def _document(head: Head, revision: int, readings: list[ReportReading]) -> CaseDocument:
+def _report_order(item: InputFile) -> tuple[bool, str]:
+    return is_added(item.path), item.path
+
+
+def _document(
+    head: Head, revision: int, readings: list[ReportReading], inputs: list[InputFile]
+) -> CaseDocument:
     first = readings[0]
     sources: list[CaseSource] = []
     for reading in readings:
@@ -124,7 +146,7 @@ def _document(head: Head, revision: int, readings: list[ReportReading]) -> CaseD
         title=first.title,
         language=first.language if first.language != "und" or not languages else min(languages),
         sources=tuple(sources),
-        inputs=input_files(head),
+        inputs=tuple(inputs),
         redaction_rules=RULES,
         defects=max(reading.defects for reading in readings),
         notes=tuple(dict.fromkeys(note for reading in readings for note in reading.notes)),
@@ -138,15 +160,9 @@ def input_files(head: Head) -> tuple[InputFile, ...]:
     """
     raw = head.raw_inputs()
     return tuple(
-        InputFile(path=path, sha256=sha256, bytes=head.files[path].size, role=_role(path))
+        InputFile(path=path, sha256=sha256, bytes=head.files[path].size, role=role_of(path))
         for path, sha256 in sorted(raw.items())
     )
-
-
-def _role(path: str) -> Role:
-    if path.startswith("inputs/report/"):
-        return "report"
-    return "source" if path.startswith("inputs/source/") else "diagnostics"
 
 
 def dump(document: CaseDocument) -> bytes:

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from viano_assets.canonical import canonical_json
 from viano_assets.case.archives import is_archive_name, open_role_archive
 from viano_assets.case.assembler import CaseAssembler
+from viano_assets.case.inputs import RawInput, Role
 from viano_assets.case.lifecycle import Lifecycle
 from viano_assets.case.packing import pack_directory
 from viano_assets.case.ports import CaseStore
 from viano_assets.case.readers import check_report
-from viano_assets.case.redaction import RULES
-from viano_assets.case.view import KEY_POINTER, KEY_SCHEMA, Role
+from viano_assets.case.view import KEY_POINTER, KEY_SCHEMA
 from viano_assets.errors import InputError
 from viano_assets.package.model import Change, Head
 from viano_assets.partitions import check_case_id
@@ -33,25 +33,8 @@ KEY_PATH = "case/redaction-key.json"
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class ImportProgress:
-    """One step of an import: what is being done, and how many bytes of how many are done."""
-
-    step: str
-    done: int
-    total: int
-
-
-ProgressSink = Callable[[ImportProgress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class RawInput:
-    """One file as it goes into the package."""
-
-    role: Role
-    package_path: str
-    path: Path
+ProgressSink: TypeAlias = Callable[[str], None]
+"""Told in words what is being done and how far it is."""
 
 
 def import_case(
@@ -102,7 +85,7 @@ def _create(
     name_encoding: str | None,
     randomness: Callable[[int], bytes],
 ) -> Head:
-    key: dict[str, object] = {"schema": KEY_SCHEMA, "rules": RULES, "key": randomness(32).hex()}
+    key: dict[str, object] = {"schema": KEY_SCHEMA, "key": randomness(32).hex()}
     if name_encoding is not None:
         key["name_encoding"] = name_encoding
     raw = {item.package_path: item.path for item in inputs}
@@ -122,28 +105,61 @@ def _create(
 
 @contextmanager
 def prepared_inputs(
-    named: list[tuple[Role, Path]], *, name_encoding: str | None = None, progress: ProgressSink | None = None
+    named: Sequence[tuple[Role, Path]],
+    *,
+    added_in: int | None = None,
+    name_encoding: str | None = None,
+    progress: ProgressSink | None = None,
 ) -> Iterator[list[RawInput]]:
     """Check every input and pack the directories; the packed ones live until the context ends.
 
+    `added_in` is the revision that adds the inputs to a case that exists.
+
     Raises:
-        InputError: `missing_input`, `empty_report`, `report_too_large`, `unreadable_report`,
-            `not_an_archive`, `broken_archive`, and what packing refuses.
+        InputError: `missing_input`, `empty_report`, `report_too_large`, `binary_report`,
+            `not_an_archive`, `same_name_twice`, and what packing and the archive reader refuse.
     """
     for _, path in named:
         _check_exists(path)
     with tempfile.TemporaryDirectory(prefix="viano-import-") as folder:
         inputs: list[RawInput] = []
-        for role, path in named:
+        for number, (role, path) in enumerate(named):
             packed = path
             name = _file_name(path)
             if path.is_dir():
                 name = f"{name}.zip"
-                packed = Path(folder) / f"{role}.zip"
+                packed = Path(folder) / f"{number}.zip"
                 _packed(path, packed, progress)
             _check_input(role, packed, name, path, name_encoding, progress)
-            inputs.append(RawInput(role, f"inputs/{role}/{name}", packed))
+            place = f"inputs/{role}/{name}" if added_in is None else f"inputs/{role}/r{added_in:04d}/{name}"
+            if place.casefold() in {known.package_path.casefold() for known in inputs}:
+                raise InputError(
+                    "same_name_twice",
+                    "two files have the same name",
+                    where=str(path),
+                    hint="rename one of them",
+                )
+            inputs.append(RawInput(role, place, packed))
         yield inputs
+
+
+class _Meter:
+    """Reports a long step each time another sixteenth of a gibibyte or a twentieth of it is done."""
+
+    def __init__(self, what: str, total: int | None, progress: ProgressSink | None) -> None:
+        self._what = what
+        self._total = total
+        self._progress = progress
+        self._step = max(1 << 20, (total or (1 << 30)) // 20)
+        self._next = self._step
+
+    def at(self, done: int) -> None:
+        """Say how far it is when that is worth a line."""
+        if self._progress is None or done < self._next:
+            return
+        self._next = done + self._step
+        of = f" of {self._total / 1e6:.0f}" if self._total else ""
+        self._progress(f"{self._what}: {done / 1e6:.0f}{of} MB")
 
 
 def _check_exists(path: Path) -> None:
@@ -179,12 +195,12 @@ def _file_name(path: Path) -> str:
 
 def _packed(path: Path, target: Path, progress: ProgressSink | None) -> None:
     done = 0
+    meter = _Meter(f"packing {path.name}", None, progress)
 
     def notify(size: int) -> None:
         nonlocal done
         done += size
-        if progress is not None:
-            progress(ImportProgress(f"packing {path.name}", done, done))
+        meter.at(done)
 
     pack_directory(path, target, notify)
 
@@ -223,11 +239,11 @@ def _check_archive(
     done = 0
     files = 0
     with open_role_archive(packed, role, str(named), name_encoding) as archive:
-        for entry, content in archive.members():
+        meter = _Meter(f"checking {named.name}", sum(entry.size for entry in archive.entries), progress)
+        for _, content in archive.members():
             files += 1
             while chunk := content.read(_CHUNK):
                 done += len(chunk)
-                if progress is not None:
-                    progress(ImportProgress(f"checking {named.name}: {entry.name}", done, done))
+                meter.at(done)
     if not files:
         raise InputError("empty_archive", "the archive holds no files", where=str(named), hint="pack it anew")

@@ -15,7 +15,6 @@ value through `InputView.redactor.cell`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -24,19 +23,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, BinaryIO, Literal, TypeAlias
+from typing import IO, Any, BinaryIO, TypeAlias
 
-from viano_assets.canonical import canonical_json, strict_loads
+from viano_assets.canonical import canonical_json, sha256_hex, strict_loads
 from viano_assets.case.archives import is_archive_name, open_role_archive, view_name
+from viano_assets.case.inputs import ROLES, Role, is_added, role_of
 from viano_assets.case.ports import ReadStore
 from viano_assets.case.redaction import RULES, Flavour, Redactor
 from viano_assets.case.redaction_stream import Stream, stream_for
 from viano_assets.case.text import looks_binary, sniff_encoding
 from viano_assets.errors import ContractError, InputError, PackageError
 from viano_assets.package.model import Head
-
-Role: TypeAlias = Literal["report", "diagnostics", "source"]
-ROLES: tuple[Role, ...] = ("report", "diagnostics", "source")
 
 KEY_POINTER = "redaction_key"
 """Pointer to the package's redaction key."""
@@ -111,9 +108,9 @@ class InputView:
         pins = pins_of(store, head)
         inputs: dict[Role, _Input] = {}
         for role in ROLES:
-            for raw in sorted(raw_paths(head, role)):
-                if role not in inputs:
-                    inputs[role] = _extracted(store, head, raw, role, pins, cache, notify)
+            raw = raw_paths(head, role)
+            if raw:
+                inputs[role] = _extracted(store, head, raw, role, pins, cache, notify)
         return cls(inputs, pins.redactor)
 
     @property
@@ -175,8 +172,9 @@ class InputView:
 
 
 def raw_paths(head: Head, role: Role) -> list[str]:
-    """Return the raw inputs of one role, ordered."""
-    return sorted(path for path in head.raw_inputs() if path.startswith(f"inputs/{role}/"))
+    """Return the raw inputs of one role, those of the import first, then the later ones."""
+    found = (path for path in head.raw_inputs() if role_of(path) == role)
+    return sorted(found, key=lambda path: (is_added(path), path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,15 +200,25 @@ def pins_of(store: ReadStore, head: Head) -> Pins:
         key = bytes.fromhex(str(stored["key"]))
     except (ContractError, KeyError, ValueError) as error:
         raise PackageError("redaction_key_missing", "the redaction key cannot be read", where=path) from error
-    if stored.get("rules") != RULES:
+    _check_rules(store, head)
+    encoding = stored.get("name_encoding")
+    return Pins(Redactor(key), encoding if isinstance(encoding, str) else None)
+
+
+def _check_rules(store: ReadStore, head: Head) -> None:
+    """Refuse a revision whose canonical case pins rules that this release does not have."""
+    path = head.pointer("case")
+    if path is None:
+        return
+    value = strict_loads(store.read(head, path))
+    pinned = value.get("redaction_rules") if isinstance(value, dict) else None
+    if pinned != RULES:
         raise PackageError(
             "unknown_redaction_rules",
-            f"the case pins the redaction rules {stored.get('rules')!r}",
+            f"the case pins the redaction rules {pinned!r}",
             where=path,
             hint="open it with the release that wrote it, or reopen the case",
         )
-    encoding = stored.get("name_encoding")
-    return Pins(Redactor(key), encoding if isinstance(encoding, str) else None)
 
 
 def flavour_of(role: Role, path: str) -> Flavour:
@@ -223,28 +231,39 @@ def flavour_of(role: Role, path: str) -> Flavour:
 
 
 def _extracted(
-    store: ReadStore, head: Head, raw: str, role: Role, pins: Pins, cache: Path, notify: Notify | None
+    store: ReadStore, head: Head, raw: list[str], role: Role, pins: Pins, cache: Path, notify: Notify | None
 ) -> _Input:
-    sha256 = head.files[raw].sha256
+    hashes = [head.files[path].sha256 for path in raw]
+    places = [_place(path) for path in raw]
+    content = hashes[0] if len(raw) == 1 and not places[0] else sha256_hex(canonical_json([hashes, places]))
     form = f"{RULES}.{_FORMAT}-{pins.redactor.key_id}"
-    root = cache / f"{sha256}-{role}-{form if pins.name_encoding is None else f'{form}-{pins.name_encoding}'}"
+    root = (
+        cache / f"{content}-{role}-{form if pins.name_encoding is None else f'{form}-{pins.name_encoding}'}"
+    )
     found = _load(root)
     if found is None:
         cache.mkdir(parents=True, exist_ok=True)
         work = cache / f".building-{os.getpid()}-{secrets.token_hex(6)}"
         work.mkdir()
         try:
-            _Extraction(work, role, raw, sha256, pins, notify).run(store, head)
+            _Extraction(work, role, pins, notify).run(store, head, raw)
             _publish(work, root)
         finally:
             shutil.rmtree(work, ignore_errors=True)
         found = _load(root)
         if found is None:
             raise PackageError(
-                "view_not_built", "the extracted inputs vanished", where=raw, hint="run it again"
+                "view_not_built", "the extracted inputs vanished", where=raw[0], hint="run it again"
             )
     # The same bytes may lie under another name in another case.
-    return replace(found, files=tuple(replace(file, raw_path=raw) for file in found.files))
+    named = dict(zip(zip(hashes, places, strict=True), raw, strict=True))
+    files = (replace(file, raw_path=named[file.raw_sha256, _place(file.raw_path)]) for file in found.files)
+    return replace(found, files=tuple(files))
+
+
+def _place(raw: str) -> str:
+    """Return where an input of a later revision hangs in the view (`r0002/name`); empty for the root."""
+    return raw.split("/", 2)[2] if is_added(raw) else ""
 
 
 def _publish(work: Path, root: Path) -> None:
@@ -270,13 +289,11 @@ def _load(root: Path) -> _Input | None:
 class _Extraction:
     """Copies one raw input into a folder, redacted."""
 
-    def __init__(
-        self, work: Path, role: Role, raw: str, sha256: str, pins: Pins, notify: Notify | None
-    ) -> None:
+    def __init__(self, work: Path, role: Role, pins: Pins, notify: Notify | None) -> None:
         self._work = work
         self._role = role
-        self._raw = raw
-        self._sha256 = sha256
+        self._raw = ""
+        self._sha256 = ""
         self._pins = pins
         self._notify = notify
         self._files: list[ViewFile] = []
@@ -285,19 +302,22 @@ class _Extraction:
         self._done = self._total = 0
         self._nested_bytes = self._nested_archives = 0
 
-    def run(self, store: ReadStore, head: Head) -> None:
-        """Extract and write the listing last."""
+    def run(self, store: ReadStore, head: Head, raw: list[str]) -> None:
+        """Extract every input and write the listing last."""
         out = self._work / "files"
         out.mkdir()
-        name = PurePosixPath(self._raw).name
-        self._total = head.files[self._raw].size
-        with store.open(head, self._raw) as content:
-            if is_archive_name(name):
-                self._archive(content, "", "")
-            else:
-                self._file(content, name, None)
-        if self._role == "source":
-            self._strip_top(out)
+        self._total = sum(head.files[path].size for path in raw)
+        for path in raw:
+            self._raw, self._sha256 = path, head.files[path].sha256
+            place = _place(path)
+            name = PurePosixPath(path).name
+            with store.open(head, path) as content:
+                if is_archive_name(name):
+                    self._archive(content, f"{place}/" if place else "", "")
+                else:
+                    self._file(content, place or name, None)
+            if self._role == "source" and not place:
+                self._strip_top(out)
         self._files.sort(key=lambda file: file.path)
         listing = {"files": [asdict(file) for file in self._files], "notes": sorted(self._notes)}
         (self._work / "view.json").write_bytes(canonical_json(listing))
@@ -308,7 +328,7 @@ class _Extraction:
                 path = prefix + view_name(entry.name)
                 if path in self._paths:
                     path = prefix + entry.name
-                nested = self._role == "diagnostics" and not prefix and is_archive_name(entry.name)
+                nested = self._role == "diagnostics" and not member_prefix and is_archive_name(entry.name)
                 if nested and self._within_budget(entry.size, path):
                     self._nested(content, path, member_prefix + entry.name)
                 else:
@@ -431,8 +451,3 @@ def _line_end(data: bytes, newline: bytes) -> int:
 
 def _encode(text: str, codec: str) -> bytes:
     return text.encode(codec, errors="surrogatepass")
-
-
-def listing_sha256(files: tuple[ViewFile, ...]) -> str:
-    """Return a hash over the listing, for indices that want to name what they were built from."""
-    return hashlib.sha256(canonical_json([asdict(file) for file in files])).hexdigest()

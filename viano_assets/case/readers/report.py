@@ -126,7 +126,13 @@ class _Typed(NamedTuple):
 
 
 def read_report(
-    path: Path, *, input_path: str, input_sha256: str, redactor: Redactor, name_encoding: str | None = None
+    path: Path,
+    *,
+    input_path: str,
+    input_sha256: str,
+    redactor: Redactor,
+    name_encoding: str | None = None,
+    comment: bool = False,
 ) -> ReportReading:
     """Read a report that `check_report` has let through.
 
@@ -136,6 +142,7 @@ def read_report(
         input_sha256: their hash.
         redactor: applied before anything is recognised.
         name_encoding: of unmarked archive names.
+        comment: the text came later, as a remark: its unmarked prose is a comment.
     """
     texts = report_texts(path, PurePosixPath(input_path).name, input_path, name_encoding)
     typed: list[_Typed] = []
@@ -145,6 +152,8 @@ def read_report(
     for text in texts:
         reading = _read_file(text, notes)
         for passage in reading.passages:
+            if comment and passage.base is SourceType.REPORT:
+                passage = replace(passage, base=SourceType.COMMENT)  # noqa: PLW2901 - a later remark
             clean = passage.text.replace(redactor.replacements(passage.text.text, "prose"))
             passage = replace(passage, text=clean)  # noqa: PLW2901 - the redacted passage takes its place
             pieces, found = read_passage(passage, clean.text)
