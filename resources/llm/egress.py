@@ -24,6 +24,7 @@ from viano_assets.canonical import canonical_json, sha256_hex, strict_loads
 from viano_assets.errors import ContractError
 from viano_assets.phases.protocols import Message, ModelRequest
 
+MASKED = "[withheld]"
 _CONTENT_KEYS = frozenset({"content", "text", "excerpt", "line", "lines"})
 
 
@@ -183,8 +184,9 @@ def _mask(row: Any, columns: Sequence[str], applied: dict[str, int]) -> Any:
     result = {}
     for key, item in row.items():
         if any(fnmatch.fnmatchcase(key.lower(), column) for column in columns):
-            applied["deny_columns"] = applied.get("deny_columns", 0) + 1
-            result[key] = "[withheld]"
+            if item != MASKED:
+                applied["deny_columns"] = applied.get("deny_columns", 0) + 1
+            result[key] = MASKED
         else:
             result[key] = _mask(item, columns, applied)
     return result

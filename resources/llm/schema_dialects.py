@@ -33,7 +33,8 @@ class Dialect:
     """What one wire format understands.
 
     `keywords` beyond the common structure are carried, all others are dropped; `closed` demands
-    `additionalProperties: false` and every property required (optional ones become nullable);
+    `additionalProperties: false` and every property required (optional ones become nullable) and is
+    sent without its strictness when an object is open; `refuses_open` cannot carry an open object at all;
     `recursive` allows references into themselves; `one_of` as `anyOf`; `const` as a one-value enum.
     `ignores_number_range` marks a dialect that reads integer ranges but not those of floats.
     """
@@ -41,6 +42,7 @@ class Dialect:
     name: str
     keywords: frozenset[str]
     closed: bool = False
+    refuses_open: bool = False
     recursive: bool = True
     const_as_enum: bool = False
     ignores_number_range: bool = False
@@ -65,9 +67,9 @@ LLAMA = Dialect(
     ignores_number_range=True,
 )
 ANTHROPIC = Dialect(
-    "anthropic",
+    "anthropic output format",
     frozenset({"format", "minItems", "$defs"}),
-    closed=False,
+    refuses_open=True,
     recursive=False,
     min_items_at_most=1,
 )
@@ -123,10 +125,13 @@ def transport_schema(schema: Mapping[str, Any], dialect: Dialect) -> Transport:
     sent = _convert(walk, root, "")
     if "$ref" in sent:
         sent = _convert(walk, {**_resolve(walk, sent["$ref"]), "$defs": root.get("$defs", {})}, "")
+    if walk.open_shape and dialect.refuses_open:
+        raise InexpressibleSchema(
+            f"{dialect.name} carries no object with free properties; use another way of structured output"
+        )
     if walk.dialect.closed and walk.open_shape:
-        relaxed = {**root}
         return Transport(
-            relaxed,
+            root,
             ("/ everything: an open object cannot be sent in strict form",),
             nulled=False,
             strict=False,

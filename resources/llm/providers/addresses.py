@@ -50,8 +50,9 @@ def refusal(address: str, *, allow_loopback: bool, allow_private: bool) -> str |
         (str(ip) in _METADATA or ip.is_link_local, "a link-local or metadata address"),
         (ip.is_multicast or ip.is_unspecified, "a multicast or unspecified address"),
         (wrapped, "an IPv6 form that wraps an IPv4 address"),
+        (ip.is_reserved, "a reserved address"),
         (ip.is_private, None if allow_private else "a private address (set allow_private)"),
-        (ip.is_reserved or not ip.is_global, "a reserved address"),
+        (not ip.is_global, "an address that is not public"),
     )
     return next((why for applies, why in rules if applies), None)
 
