@@ -8,19 +8,10 @@ from typing import NamedTuple
 from viano_assets.budget.model import LedgerEntry
 from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.phases.investigation.artifacts import ActionEnd, HypothesisEnd, InvestigationDocument
+from viano_assets.phases.markdown import escape, shorten
 
 EXCERPT = 160
 """Characters of an evidence excerpt in the table."""
-
-_ESCAPED = str.maketrans(
-    {char: f"\\{char}" for char in "\\`*_{}[]<>()#+-!|~"} | {"\n": " ", "\r": " ", "\t": " "}
-)
-
-
-def escape(text: str) -> str:
-    """Return text as literal Markdown on one line."""
-    flat = " ".join(text.split())
-    return "".join(char if char.isprintable() else "\ufffd" for char in flat).translate(_ESCAPED)
 
 
 class BalancePoint(NamedTuple):
@@ -70,7 +61,7 @@ def evidence_rows(records: Sequence[EvidenceRecord]) -> list[EvidenceRow]:
             record.tool,
             place_of(record),
             record.completeness.value + (", empty" if record.empty else ""),
-            " ".join(record.content.split())[:EXCERPT],
+            shorten(record.content, EXCERPT),
         )
         for record in records
     ]
