@@ -1,7 +1,8 @@
 """Says each long text of a request once.
 
 `compress` replaces repeated long strings by `{"$shared": n}` and lists them once; `expand` restores the
-value exactly. Hashes that bind other artifacts stand outside the compressed value.
+value exactly. A value that itself uses that key is left alone: nothing shared means nothing to restore.
+Hashes that bind other artifacts stand outside the compressed value.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ MINIMUM = 80
 def compress(value: Any) -> dict[str, Any]:
     """Return `{"shared": [...], "value": ...}` with every repeated long string given once."""
     counts: Counter[str] = Counter()
-    _count(value, counts)
+    if not _count(value, counts):
+        return {"shared": [], "value": value}
     shared = [text for text, number in counts.items() if number > 1 and len(text) >= MINIMUM]
     index = {text: position for position, text in enumerate(shared)}
     return {"shared": shared, "value": _replace(value, index)}
@@ -31,20 +33,21 @@ def expand(compressed: dict[str, Any]) -> Any:
     Raises:
         ContractError: `compression_broken` for a reference to nothing.
     """
+    if not compressed["shared"]:
+        return compressed["value"]
     return _restore(compressed["value"], compressed["shared"])
 
 
-def _count(value: Any, counts: Counter[str]) -> None:
+def _count(value: Any, counts: Counter[str]) -> bool:
+    """Count every string; return whether the value is free of the marking key."""
     if isinstance(value, str):
         counts[value] += 1
-    elif isinstance(value, list):
-        for item in value:
-            _count(item, counts)
-    elif isinstance(value, dict):
-        if MARK in value:
-            raise ContractError("compression_broken", f"a value may not use the key {MARK}")
-        for key in sorted(value):
-            _count(value[key], counts)
+        return True
+    if isinstance(value, list):
+        return all(_count(item, counts) for item in value)
+    if isinstance(value, dict):
+        return MARK not in value and all(_count(value[key], counts) for key in sorted(value))
+    return True
 
 
 def _replace(value: Any, index: dict[str, int]) -> Any:
