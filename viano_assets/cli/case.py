@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from viano_assets.case.intake import import_case
 from viano_assets.cli.options import Output, common
 from viano_assets.cli.progress import LiveProgress
 from viano_assets.errors import InputError, PackageError
@@ -43,8 +44,6 @@ def import_(
     name_encoding: str | None,
 ) -> None:
     """Import a report with its diagnostics and source as a new case."""
-    from viano_assets.case.intake import import_case  # noqa: PLC0415  # readers load only when needed
-
     check_case_id(case_id)
     with LiveProgress(quiet=out.json) as progress:
         head = import_case(
@@ -159,7 +158,7 @@ def verify(out: Output, case_id: str, audit_history: bool) -> None:
 @common
 def resume(out: Output, case_id: str) -> None:
     """Lift a block or a deferral of CASE; then run it again."""
-    from viano_assets.case.assembler import resume_case  # noqa: PLC0415
+    from viano_assets.case.reopening import resume_case  # noqa: PLC0415
 
     head = resume_case(CheckpointStore(out.home), check_case_id(case_id))
     _emit(
@@ -176,7 +175,7 @@ def resume(out: Output, case_id: str) -> None:
 @common
 def reopen(out: Output, case_id: str, comment: str | None, attach: tuple[Path, ...]) -> None:
     """Start the next analysis revision of CASE with new information; old revisions stay readable."""
-    from viano_assets.case.assembler import reopen_case  # noqa: PLC0415
+    from viano_assets.case.reopening import reopen_case  # noqa: PLC0415
 
     check_case_id(case_id)
     head = reopen_case(CheckpointStore(out.home), case_id, comment=comment, attachments=attach)
