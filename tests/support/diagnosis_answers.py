@@ -25,6 +25,8 @@ def ids_by_place(records: dict[str, EvidenceRecord]) -> dict[str, str]:
             names[f"stage {(location.key or {}).get('stage')}"] = record.evidence_id
         elif kind == "log":
             names[f"log {location.line_start}"] = record.evidence_id
+        elif kind == "absence" and not record.tool.startswith("db."):
+            names[f"absence {record.tool}"] = record.evidence_id
         else:
             names[kind] = record.evidence_id
     return names
@@ -45,7 +47,7 @@ def evaluation(
         "countercheck": {
             "adequate": tested,
             "reason": "The records that it predicts were read.",
-            "evidence_ids": against if tested else [],
+            "evidence_ids": list(against) if tested else [],
         },
     }
 

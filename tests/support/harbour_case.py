@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.memory_store import MemoryStore
 from tests.support.scripted_gateway import ScriptedGateway
 from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.evidence.model import (
@@ -495,3 +496,10 @@ def reopened(store: Any, case_id: str = CASE) -> Head:
 def replaced(world: World, **changes: Any) -> World:
     """Return a world with some parts replaced."""
     return dataclasses.replace(world, **changes)
+
+
+def copy_of(store: MemoryStore) -> MemoryStore:
+    """Return an independent store with the same (immutable) generations."""
+    fresh = MemoryStore()
+    fresh._heads = {name: list(heads) for name, heads in store._heads.items()}
+    return fresh

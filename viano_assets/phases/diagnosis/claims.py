@@ -45,6 +45,8 @@ _PAIR = re.compile(
     r"(?<![\w.])(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>-?\d+(?:\.\d+)?|'[^'\n]*'|\"[^\"\n]*\")"
 )
 
+_CELL = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[\w.+-]+)")
+
 
 class Span(NamedTuple):
     """A place named in a text; lines 1-based inclusive, `path` None for bare line numbers."""
@@ -106,6 +108,12 @@ def text_lines(content: str) -> list[str]:
 
 def _fold(line: str) -> str:
     return _SPACE.sub(" ", unicodedata.normalize("NFC", line)).strip()
+
+
+def pair_of(quote: str) -> tuple[str, str] | None:
+    """Return column and value when a quote is nothing but `column=value`."""
+    match = _CELL.fullmatch(quote)
+    return None if match is None else (match["name"], match["value"].strip("'\""))
 
 
 class Position(NamedTuple):
@@ -193,6 +201,8 @@ def _clean_right(quote: str, after: str) -> bool:
     if _word(tail) and _word(right):
         return False
     if tail.isdigit() and right == "." and after[1:2].isdigit():
+        return False
+    if tail in "-+." and right.isdigit():
         return False
     return not (tail in _OPERATOR and right in _OPERATOR)
 

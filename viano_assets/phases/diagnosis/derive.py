@@ -94,12 +94,7 @@ def deciding_question(inputs: Inputs, answer: DiagnosisAnswer) -> str | None:
 
 def _first(end: HypothesisEnd, field: str) -> str | None:
     texts = end.entry.get(field) or []
-    return _sentence(str(texts[0])) if texts else None
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return text if text.endswith((".", "?", "!")) else f"{text}."
+    return f"“{str(texts[0]).strip().rstrip('.?!')}”" if texts else None
 
 
 def _between(first: HypothesisEnd, second: HypothesisEnd) -> str:
@@ -108,10 +103,10 @@ def _between(first: HypothesisEnd, second: HypothesisEnd) -> str:
     refuting = _first(first, "falsifying_evidence")
     if refuting is not None:
         outcome = f"If so, it speaks against {one} and leaves {two}; if not, {one} stands."
-        return f"Is this to be seen: {refuting} {outcome}"
+        return f"Can this be seen: {refuting}? {outcome}"
     expected = _first(second, "expected_evidence")
     if expected is not None:
-        return f"Is this to be seen: {expected} If so, it speaks for {two}; if not, {one} stands."
+        return f"Can this be seen: {expected}? If so, it speaks for {two}; if not, {one} stands."
     return f"Which observation is expected of {one} and excluded by {two}?"
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.phases.diagnosis.claims import text_lines
-from viano_assets.phases.diagnosis.result import shown_ids
 from viano_assets.phases.diagnosis.summary import (
     HARMLESS,
     calibration_text,
@@ -37,12 +36,20 @@ LONG_LINES = 200
 """Lines of a quote shown when unfolded; the stored record has them all."""
 
 
+def _shown(value: object) -> object:
+    return value.translate(HARMLESS) if isinstance(value, str) else value
+
+
 @lru_cache(maxsize=1)
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  # keeps the command line quick
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
     )
     environment.filters["words"] = words
     environment.filters["place"] = location_text
@@ -74,7 +81,7 @@ def diagnosis_html(document: Mapping[str, Any], records: Mapping[str, EvidenceRe
     """Return the report page of a result document."""
     diagnosis = document["diagnosis"]
     cause = set(diagnosis["root_cause"]["evidence_ids"]) if diagnosis["root_cause"] else set()
-    ids = [name for name in shown_ids(document) if name in records]
+    ids = [name for name in document["shown_evidence"] if name in records]
     cards = {name: _card(records[name], cause) for name in ids}
     selected = diagnosis["selected_hypothesis"]
     hypotheses = sorted(document["hypotheses"], key=lambda item: item["id"] != selected)

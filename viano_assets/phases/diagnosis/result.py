@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from viano_assets.canonical import canonical_json
+from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.package.model import Head
 from viano_assets.phases.calls import SavedCall
 from viano_assets.phases.common import Binding, FrozenContext
@@ -24,6 +25,9 @@ from viano_assets.phases.diagnosis.derive import (
 from viano_assets.phases.diagnosis.inputs import Inputs, hypothesis_section
 from viano_assets.phases.diagnosis.localisation import cited_order, localise
 from viano_assets.phases.diagnosis.rules import effective_confidence
+
+MAX_ADDED = 3
+"""How many uncited records are shown when nothing cited stands at a place."""
 
 SCHEMA = "diagnosis-result-v1"
 FAILURE_SCHEMA = "failure-report-v1"
@@ -69,6 +73,7 @@ def result_document(
         "diagnosis": answer.model_dump(mode="json"),
         "requested_confidence": answer.confidence.value,
         "effective_confidence": effective_confidence(answer).value,
+        "shown_evidence": _shown(answer, inputs, extra),
         "cited_kinds": _cited_kinds(answer, inputs, extra),
         "localisation": localise(answer, inputs.standings(), inputs.records, extra),
         "hypotheses": [
@@ -81,6 +86,26 @@ def result_document(
         "robustness": robustness(answer, inputs.ground()),
         "analyst_disagreement": None if analyst_disagreement is None else dict(analyst_disagreement),
     }
+
+
+def _shown(answer: DiagnosisAnswer, inputs: Inputs, extra: Sequence[str]) -> list[str]:
+    """Return the records a report shows with their excerpts: the cited, or those the loop cited.
+
+    Without any record that stands at a place, the first ones that do are added: a result without a
+    place to look at helps nobody.
+    """
+    ids = list(dict.fromkeys([*cited_order(answer, inputs.standings()), *extra]))
+    placed = [name for name, record in inputs.records.items() if _has_place(record)]
+    if not set(placed) & set(ids):
+        ids = [*placed[:MAX_ADDED], *ids]
+    if extra:
+        ids.sort(key=lambda name: name not in placed)
+    return ids
+
+
+def _has_place(record: EvidenceRecord) -> bool:
+    location = record.provenance.location
+    return location.path is not None or location.table is not None
 
 
 def _cited_kinds(answer: DiagnosisAnswer, inputs: Inputs, extra: Sequence[str]) -> list[str]:
@@ -135,15 +160,4 @@ def cited_ids(document: Mapping[str, Any]) -> list[str]:
     for evaluation in sorted(diagnosis["evaluations"], key=lambda e: e["hypothesis_id"] != selected):
         ids += [*evaluation["support"], *evaluation["against"], *evaluation["countercheck"]["evidence_ids"]]
         ids += [contradiction["evidence_id"] for contradiction in evaluation["contradictions"]]
-    return list(dict.fromkeys(ids))
-
-
-def shown_ids(document: Mapping[str, Any]) -> list[str]:
-    """Return the ids a report shows with their excerpts: all cited, else those behind the ranked places."""
-    ids = cited_ids(document)
-    if ids:
-        return ids
-    reviews = [item["last_review"] for item in document["hypotheses"] if item["last_review"]]
-    ids = [name for review in reviews for name in (*review["support"], *review["against"])]
-    ids += [name for place in document["localisation"]["files"][:5] for name in place["evidence_ids"][:1]]
     return list(dict.fromkeys(ids))

@@ -7,7 +7,6 @@ from typing import Any
 
 from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.phases.diagnosis.claims import text_lines
-from viano_assets.phases.diagnosis.result import shown_ids
 from viano_assets.phases.markdown import escape
 
 EXCERPT_LINES = 20
@@ -159,7 +158,7 @@ def _places(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _evidence(document: Mapping[str, Any], records: Mapping[str, EvidenceRecord]) -> Iterator[str]:
-    ids = [name for name in shown_ids(document) if name in records]
+    ids = [name for name in document["shown_evidence"] if name in records]
     if not ids:
         return
     yield from ("## Evidence", "")

@@ -17,6 +17,7 @@ from viano_assets.phases.diagnosis.claims import (
     claims_of,
     find_quote,
     overlaps,
+    pair_of,
     place_of,
     same_path,
 )
@@ -30,6 +31,7 @@ _CHANGE = re.compile(
     r"|\bUPDATE\s+[`\w.]+\s+SET\s+[`\w.]+\s*=",
     re.MULTILINE | re.IGNORECASE,
 )
+_CELLS = frozenset({"row", "query", "config"})
 _TICKED = re.compile(r"`+[^`]+`+")
 
 
@@ -78,10 +80,10 @@ def proposes_change(text: str) -> bool:
 
 
 def schema_is_quoted(cause: RootCause, schemas: Sequence[EvidenceRecord]) -> bool:
-    """Say whether the cause quotes a definition out of one of the schema records."""
+    """Say whether the cause quotes a definition, not just a name, out of one of the schema records."""
     quotes = [q for text in (cause.summary, cause.technical_description) for q in claims_of(text).quotes]
     return any(
-        re.search(r"[A-Za-z_]", quote) is not None and quoted_at(record, quote) is not None
+        len(re.findall(r"[^\W\d]\w*", quote)) > 1 and quoted_at(record, quote) is not None
         for quote in quotes
         for record in schemas
     )
@@ -110,7 +112,7 @@ def _text(
         if place is not None:
             spans.append(place)
             continue
-        found = [record for record in records.values() if quoted_at(record, quote) is not None]
+        found = [record for record in records.values() if _quoted(record, quote)]
         anchors += found
         if not found and not _is_name(quote, ground, names) and (of_cause or not _in_case(quote, ground)):
             yield _issue(
@@ -122,6 +124,13 @@ def _text(
     for span in spans:
         yield from _place(path, span, anchors, ground, names)
     yield from _ids_and_pairs(path, claims, ground, names)
+
+
+def _quoted(record: EvidenceRecord, quote: str) -> bool:
+    if quoted_at(record, quote) is not None:
+        return True
+    pair = pair_of(quote)
+    return pair is not None and record.provenance.kind in _CELLS and _pair_stands(*pair, record.content)
 
 
 def _issue(path: str, category: str, message: str, hint: str) -> ValidationIssue:
@@ -155,8 +164,8 @@ def _is_name(quote: str, ground: Ground, names: _Names) -> bool:
         return True
     if any(word.endswith(("." + bare, "::" + bare)) for word in names.words):
         return True
-    name, equals, value = bare.partition("=")
-    if equals and (name.strip(), value.strip().strip("'\"")) in names.pairs:
+    pair = pair_of(bare)
+    if pair is not None and pair in names.pairs:
         return True
     return any(same_path(bare, path) for path in names.paths)
 
@@ -231,5 +240,5 @@ def _stands(word: str, text: str) -> bool:
 
 
 def _pair_stands(column: str, value: str, text: str) -> bool:
-    pattern = rf"(?<!\w){re.escape(column)}\W{{1,6}}{re.escape(value)}(?!\w|\.\d)"
+    pattern = rf"(?<!\w){re.escape(column)}[\"'\s:=|]{{1,6}}{re.escape(value)}(?![\w-]|\.\d)"
     return re.search(pattern, text) is not None

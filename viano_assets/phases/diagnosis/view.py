@@ -14,7 +14,7 @@ from viano_assets.package.model import Head
 from viano_assets.partitions import CaseRevision
 from viano_assets.phases.common import artifact_path, read_json
 from viano_assets.phases.diagnosis.published import FAILURE, REPORT, RESULT
-from viano_assets.phases.diagnosis.result import cited_ids, shown_ids
+from viano_assets.phases.diagnosis.result import cited_ids
 from viano_assets.phases.investigation.artifacts import InvestigationDocument
 from viano_assets.phases.protocols import Phase, Store
 
@@ -149,7 +149,7 @@ def _evidence(
     records: tuple[EvidenceRecord, ...], document: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
     cited = cited_ids(document) if document is not None else []
-    first = shown_ids(document) if document is not None else []
+    first = document["shown_evidence"] if document is not None else []
     order = {name: number for number, name in enumerate(first)}
     ranked = sorted(records, key=lambda record: order.get(record.evidence_id, len(order)))
     return [_record(record, record.evidence_id in cited) for record in ranked]
@@ -182,7 +182,7 @@ def _not_examined(store: Store, head: Head, revision: int, document: Mapping[str
 
 
 def _spend(store: Store, head: Head, revision: int) -> dict[str, Any]:
-    units = BudgetManager(store).ledger(_at(head, revision), revision).snapshot().net_spent
+    units = BudgetManager(store).ledger(head, revision).snapshot().net_spent
     rounds = [
         checkpoint.detail["spend"]
         for checkpoint in head.checkpoints
