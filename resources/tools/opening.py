@@ -21,6 +21,7 @@ from viano_assets.package.model import Head
 from viano_assets.phases.protocols import Progress, ProgressSink, Store
 
 _LITERALS = 10
+_FOLDERS = 200
 
 
 class Opened(NamedTuple):
@@ -38,6 +39,7 @@ class Opened(NamedTuple):
     roots: list[Path]
     binary: list[ViewFile]
     notes: tuple[str, ...]
+    top_folders: tuple[str, ...]
 
 
 def open_inputs(store: Store, head: Head, cache: Path, progress: ProgressSink | None) -> Opened:
@@ -76,7 +78,10 @@ def open_inputs(store: Store, head: Head, cache: Path, progress: ProgressSink | 
     readable = {text.path for text in texts}
     binary = [f for f in view.files("diagnostics") if f.path not in readable]
     notes = view.notes("diagnostics") + view.notes("source")
-    return Opened(case, tree, bridge, snapshot, trouble, texts, roots, binary, notes)
+    folders = sorted({f.path.split("/", 1)[0] for f in view.files("source") if "/" in f.path})
+    return Opened(
+        case, tree, bridge, snapshot, trouble, texts, roots, binary, notes, tuple(folders[:_FOLDERS])
+    )
 
 
 def _tree(view: InputView, root: Path | None) -> SourceTree | None:

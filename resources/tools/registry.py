@@ -59,7 +59,9 @@ class CaseToolBox:
         """Say what is there without contents."""
         opened = self._opened
         return {
-            "source": opened.tree.overview() if opened.tree else None,
+            "source": {**opened.tree.overview(), "top_folders": list(opened.top_folders)}
+            if opened.tree
+            else None,
             "database": self._database.overview(),
             "logs": self._logs.overview()[:200],
             "other": [{"path": file.path, "bytes": file.size} for file in opened.binary[:100]],

@@ -158,15 +158,16 @@ def scope(tables: Sequence[Table]) -> dict[str, Any]:
     """Say which tables were searched and how much of each is here."""
     return {
         "tables": [
-            {
-                "table": table.name,
-                "rows": table.rows,
-                "path": table.path,
-                **{k: v for k, v in table.extent.model_dump().items() if v is not None},
-            }
+            {"table": table.name, "rows": table.rows, "path": table.path, **extent_of(table)}
             for table in tables
         ]
     }
+
+
+def extent_of(table: Table) -> dict[str, Any]:
+    """Return how whole a table is, as evidence shows it."""
+    extent = table.extent.model_dump(exclude_none=True)
+    return {"completeness": extent.pop("kind"), **extent}
 
 
 def location(table: Table, key: Mapping[str, str] | None = None, column: str | None = None) -> Location:

@@ -217,8 +217,9 @@ def _stated_counts(group: Companions, row: Row, peers: list[dict[str, Any]]) -> 
                 (p[column.name], m[name]) for p, m in measured if name in m and p[column.name] is not None
             ]
             agree = sum(a == b for a, b in pairs)
-            if len(pairs) < 5 or agree / len(pairs) < 0.9 or len({a for a, _ in pairs}) < 2:
+            if len(pairs) < 5 or agree / len(pairs) < 0.9:
                 continue
+            certain = 1.0 if len({a for a, _ in pairs}) > 1 else 0.9
             stated, real = row.cells[column.name], own.get(name, 0)
             if stated is not None and stated != real:
                 text = (
@@ -226,7 +227,9 @@ def _stated_counts(group: Companions, row: Row, peers: list[dict[str, Any]]) -> 
                     f"both agree in {agree} of {len(pairs)} peers"
                 )
                 key = {group.link.column: text_of(row.cells[group.link.target])}
-                findings.append(Finding(agree / len(pairs), "stated count", text, group.table, key, None))
+                findings.append(
+                    Finding(certain * agree / len(pairs), "stated count", text, group.table, key, None)
+                )
     return findings
 
 
@@ -341,7 +344,7 @@ def _drafts(
         "findings": len(findings),
     }
     lines = [
-        {"finding": f.kind, "text": f.text, "share": round(f.share, 3), "extent": f.table.extent.kind}
+        {"finding": f.kind, "text": f.text, "share": round(f.share, 3), "completeness": f.table.extent.kind}
         for f in findings
     ]
     places = [location(f.table, f.missing) for f in findings if f.missing]

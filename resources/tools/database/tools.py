@@ -18,6 +18,7 @@ from resources.tools.database.rows import (
     Scalar,
     completeness,
     count,
+    extent_of,
     fetch,
     is_numeric,
     key_filter,
@@ -31,6 +32,9 @@ from resources.tools.database.siblings import compare
 from resources.tools.database.sink import quote
 from resources.tools.database.snapshot import QueryTimeoutError, Snapshot
 from viano_assets.evidence.model import Completeness, Draft, Location, Provenance, ToolResult
+
+OVERVIEW_TABLES = 300
+"""Most tables that an overview lists."""
 
 SECONDS = 8.0
 """Deadline of a tool that reads the snapshot in this process."""
@@ -118,7 +122,8 @@ class DatabaseTools:
             return {"tables": [], "trouble": self._trouble}
         catalog = self.snapshot.catalog
         return {
-            "tables": [_table_line(table, columns=True) for table in catalog.tables],
+            "tables": [_table_line(table, columns=True) for table in catalog.tables[:OVERVIEW_TABLES]],
+            "more_tables": max(0, len(catalog.tables) - OVERVIEW_TABLES),
             "not_applied": len(catalog.not_applied) + catalog.not_applied_more,
             "unread": [
                 {"path": file.path, "trouble": file.trouble} for file in catalog.files if file.trouble
@@ -207,7 +212,13 @@ class DatabaseTools:
             )  # fmt: skip
         if answer.more:
             state = Completeness.TRUNCATED
-        body = {"columns": list(answer.columns), "types": list(answer.types), "more": answer.more}
+        body = {
+            "sql": asked.sql,
+            "columns": list(answer.columns),
+            "types": list(answer.types),
+            "rows": len(answer.rows),
+            "more": answer.more,
+        }
         content = compact(body) + "".join("\n" + compact(list(row)) for row in answer.rows)
         provenance = Provenance(
             kind="query",
@@ -265,7 +276,10 @@ class DatabaseTools:
         content = _lines({
             "id": asked.id,
             "columns": [
-                {"table": t.name, "column": c, "rows": n, "key": c in t.primary_key, "extent": t.extent.kind}
+                {
+                    "table": t.name, "column": c, "rows": n, "key": c in t.primary_key,
+                    "completeness": t.extent.kind,
+                }
                 for t, c, n in hits[:100]
             ],
             "source_literals": [place.model_dump(exclude_none=True) for place in literal[:20]],
@@ -347,8 +361,7 @@ def _lines(value: Mapping[str, Any]) -> str:
 
 
 def _table_line(table: Table, *, columns: bool = False) -> dict[str, Any]:
-    line: dict[str, Any] = {"table": table.name, "rows": table.rows, "path": table.path}
-    line.update({k: v for k, v in table.extent.model_dump().items() if v is not None})
+    line: dict[str, Any] = {"table": table.name, "rows": table.rows, "path": table.path, **extent_of(table)}
     if table.of is not None:
         line.update({"copy_of": table.of, "conflicting_keys": table.conflicts})
     if columns:
@@ -364,7 +377,9 @@ def _schema_draft(table: Table) -> Draft:
         "key_basis": table.key_basis,
         "foreign_keys": [key.model_dump() for key in table.foreign_keys],
         "flags": list(table.flags),
-        "columns": [column.model_dump(exclude_none=True) for column in table.columns],
+        "columns": [
+            {"column": c.name, **c.model_dump(exclude_none=True, exclude={"name"})} for c in table.columns
+        ],
     }
     return Draft(
         content=_lines(content),
