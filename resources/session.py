@@ -137,8 +137,6 @@ class Session:
 
     def _indexed(self, head: Head, result: PhaseResult) -> None:
         del result
-        if not (Path(__file__).parent / "evidence_index.py").exists():
-            return
         from resources.evidence_index import EvidenceIndex  # noqa: PLC0415  # loads pyarrow when needed
 
         EvidenceIndex(self.home).update(self.store, head)

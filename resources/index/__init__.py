@@ -1,0 +1,1 @@
+"""The evidence index: Parquet files derived from the packages, asked through DuckDB."""
