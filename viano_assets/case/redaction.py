@@ -47,15 +47,36 @@ class _Found(NamedTuple):
     kind: str
 
 
-_Finder: TypeAlias = Callable[[str, Flavour], Iterator[_Found]]
+_Finder: TypeAlias = Callable[[str, int, int, Flavour], Iterator[_Found]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A finder that runs only when the lowercased text holds one of the triggers (none: always)."""
+    """A finder that runs on the lines where one of its anchors stands.
 
-    triggers: tuple[str, ...]
+    The anchors are searched in the lowercased text without flags, which is fast enough for source trees
+    of a hundred megabytes; the finders may then be as exact as they like. A finder gets the whole text
+    and the slice to search in.
+    """
+
+    anchors: tuple[re.Pattern[str], ...]
     find: _Finder
+
+    def regions(self, text: str, lowered: str) -> Iterator[tuple[int, int]]:
+        """Yield the lines with an anchor, each once for each anchor that stands in it."""
+        for anchor in self.anchors:
+            done = -1
+            for match in anchor.finditer(lowered):
+                if match.start() < done:
+                    continue
+                start = text.rfind("\n", 0, match.start()) + 1
+                end = text.find("\n", match.end())
+                done = len(text) if end < 0 else end
+                yield start, done
+
+
+def _anchors(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.ASCII) for pattern in patterns)
 
 
 _TOKEN = re.compile(
@@ -66,10 +87,6 @@ _TOKEN = re.compile(
     r"|eyJ[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{5,4096})",
     re.ASCII,
 )
-_TOKEN_TRIGGERS = (
-    "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "aiza", "hf_",
-    "npm_", "sk-", "eyj",
-)  # fmt: skip
 _BEARER = re.compile(r"(?:bearer|basic)\s{1,4}([A-Za-z0-9._~+/=-]{12,2048})", _FLAGS)
 _URL_LOGIN = re.compile(r"://([^\s/@:'\"<>]{0,128}):([^\s/@'\"<>]{1,256})@", re.ASCII)
 _LOGIN_WORD = (
@@ -106,6 +123,7 @@ _ACCOUNT = re.compile(
 _HOME = re.compile(
     r"(?:/home/|/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})([A-Za-z0-9_.\-]{2,64})(?=[/\\])", re.ASCII
 )
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", ".", "0.0.0.0"})  # noqa: S104 - named, not bound
 _GENERIC_HOMES = frozenset(
     """user users root runner ubuntu vagrant app public default circleci travis jenkins name username me you
     build builder docker node admin shared""".split()  # noqa: SIM905 - words read better than a list of strings
@@ -121,6 +139,9 @@ _IPV6 = re.compile(
     r"(?<![\w:.])(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4}|:)(?::[0-9a-f]{1,4}){0,6}(?![\w:])", _FLAGS
 )
 _MAC = re.compile(r"(?<![\w:])(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}(?![\w:-])", _FLAGS)
+_DOCUMENTATION = tuple(
+    ipaddress.IPv4Network(net) for net in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
+)
 _VERSION_WORD = re.compile(r"version|release|build|revision|upgrade|==|>=|<=|~=|\bv\.?$|\bver\b", _FLAGS)
 _HOST_WORD = re.compile(r"host|addr|\bip\b|server|client|peer|from|connect|://|bind|listen", _FLAGS)
 _NO_VALUE = frozenset(
@@ -145,27 +166,21 @@ def _is_value(value: str) -> bool:
     return value[0] not in "%$<{" and "{" not in value
 
 
-def _assigned(text: str, flavour: Flavour) -> Iterator[_Found]:
-    for match in _ASSIGNED.finditer(text):
+def _assigned(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+    for match in _ASSIGNED.finditer(text, start, end):
         group = "bare" if match["quoted"] is None else "quoted"
         value = match[group]
-        if not _is_value(value):
-            continue
-        if flavour == "code":
-            keep = (
-                group == "bare" or not _mixed(value) or any(c in value for c in " %$/\\<>=") or "::" in value
-            )
-        elif match["pass"] is None:
-            keep = not _mixed(value)
-        else:
-            keep = (
-                flavour == "prose"
-                and group == "bare"
-                and not _mixed(value)
-                and not _ends_line(text, match.end())
-            )
-        if not keep:
+        if _is_value(value) and not _kept(text, match, value, flavour, bare=group == "bare"):
             yield _Found(*match.span(group), "SECRET")
+
+
+def _kept(text: str, match: re.Match[str], value: str, flavour: Flavour, *, bare: bool) -> bool:
+    """True when a value may stay although its name sounds secret."""
+    if flavour == "code":
+        return bare or not _mixed(value) or any(c in value for c in " %$/\\<>=") or "::" in value
+    if match["pass"] is None:
+        return not _mixed(value)
+    return flavour == "prose" and bare and not _mixed(value) and not _ends_line(text, match.end())
 
 
 def _ends_line(text: str, at: int) -> bool:
@@ -177,49 +192,48 @@ def _groups(
 ) -> _Finder:
     """Make a finder that redacts group 1, 2, … of each match (group 0 when the pattern has none)."""
 
-    def find(text: str, flavour: Flavour) -> Iterator[_Found]:
+    def find(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
         if flavours is not None and flavour not in flavours:
             return
         first = 1 if pattern.groups else 0
-        for match in pattern.finditer(text):
+        for match in pattern.finditer(text, start, end):
             for offset, kind in enumerate(kinds):
                 value = match[first + offset]
-                if value and _is_value(value):
+                if value and _is_value(value) and value.lower() not in _LOCAL_HOSTS:
                     yield _Found(*match.span(first + offset), kind)
 
     return find
 
 
-def _accounts(text: str, flavour: Flavour) -> Iterator[_Found]:
+def _accounts(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
     if flavour == "code":
         return
-    for match in _ACCOUNT.finditer(text):
+    for match in _ACCOUNT.finditer(text, start, end):
         group = match.lastgroup
         if group is not None and _is_value(match[group]) and not match[group].isdigit():
             yield _Found(*match.span(group), "ACCOUNT")
 
 
-def _homes(text: str, flavour: Flavour) -> Iterator[_Found]:
+def _homes(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
     if flavour == "code":
         return
-    for match in _HOME.finditer(text):
+    for match in _HOME.finditer(text, start, end):
         if match[1].lower() not in _GENERIC_HOMES:
             yield _Found(*match.span(1), "ACCOUNT")
 
 
-def _mails(text: str, flavour: Flavour) -> Iterator[_Found]:
-    for match in _MAIL.finditer(text):
-        start = match.start()
-        floor = max(0, start - 64)
-        while start > floor and text[start - 1] in _MAIL_LOCAL:
-            start -= 1
-        local = text[start : match.start()].lstrip(".%+-")
-        start = match.start() - len(local)
+def _mails(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+    for match in _MAIL.finditer(text, start, end):
+        first = match.start()
+        floor = max(start, first - 64)
+        while first > floor and text[first - 1] in _MAIL_LOCAL:
+            first -= 1
+        local = text[first : match.start()].lstrip(".%+-")
         if not local or local == "git":
             continue
         if flavour == "code" and match[2].lower() not in _CODE_DOMAINS:
             continue
-        yield _Found(start, match.end(), "MAIL")
+        yield _Found(match.start() - len(local), match.end(), "MAIL")
 
 
 def _line_around(text: str, start: int, end: int) -> str:
@@ -229,30 +243,31 @@ def _line_around(text: str, start: int, end: int) -> str:
     return text[left : right if right >= 0 else end + 160]
 
 
-def _ipv4(text: str, flavour: Flavour) -> Iterator[_Found]:
-    for match in _IPV4.finditer(text):
-        octets = [int(part) for part in match[0].split(".")]
-        if (
-            max(octets) > 255
-            or octets[0] in {0, 127, 255}
-            or any(part != str(int(part)) for part in match[0].split("."))
-        ):
+def _ipv4(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+    for match in _IPV4.finditer(text, start, end):
+        try:
+            address = ipaddress.IPv4Address(match[0])
+        except ValueError:
             continue
-        before = text[max(0, match.start() - 24) : match.start()]
-        if _VERSION_WORD.search(before):
+        if address.is_loopback or address.is_unspecified or match[0].startswith(("0.", "255.")):
             continue
-        if flavour == "code" and _VERSION_WORD.search(_line_around(text, *match.span())):
+        if flavour == "code" and not (address.is_global or any(address in net for net in _DOCUMENTATION)):
             continue
-        if octets[0] < 10 and flavour != "data" and not _HOST_WORD.search(_line_around(text, *match.span())):
+        if _VERSION_WORD.search(text[max(0, match.start() - 24) : match.start()]):
+            continue
+        line = _line_around(text, *match.span())
+        if flavour == "code" and _VERSION_WORD.search(line):
+            continue
+        if flavour != "data" and int(match[0].split(".")[0]) < 10 and not _HOST_WORD.search(line):
             continue
         yield _Found(*match.span(), "IP")
 
 
-def _ipv6(text: str, flavour: Flavour) -> Iterator[_Found]:
-    for match in _MAC.finditer(text):
+def _ipv6(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+    for match in _MAC.finditer(text, start, end):
         if flavour != "code":
             yield _Found(*match.span(), "MAC")
-    for match in _IPV6.finditer(text):
+    for match in _IPV6.finditer(text, start, end):
         value = match[0]
         groups = [part for part in value.split(":") if part]
         if len(groups) < (6 if flavour == "code" else 4) and not (
@@ -268,23 +283,42 @@ def _ipv6(text: str, flavour: Flavour) -> Iterator[_Found]:
 
 
 _NOT_CODE: frozenset[Flavour] = frozenset({"prose", "data"})
+_ASSIGNMENT_ANCHOR = (
+    r"(?:passw|passphrase|pass|kennwort|pwd|secret|key|token|credential|verifier|session|cookie)"
+    r"[a-z_]{0,4}[\"']?\s{0,8}[:=>]"
+)
 _LINE_RULES = (
-    _Rule(_TOKEN_TRIGGERS, _groups(_TOKEN, ("SECRET",))),
-    _Rule(("bearer", "basic"), _groups(_BEARER, ("SECRET",), _NOT_CODE)),
-    _Rule(("://",), _groups(_URL_LOGIN, ("ACCOUNT", "SECRET"))),
     _Rule(
-        ("pass", "pwd", "kennwort", "secret", "key", "token", "credential", "verifier", "session", "cookie"),
-        _assigned,
+        _anchors(
+            "akia",
+            "asia",
+            "gh[pousr]_",
+            "github_pat_",
+            "glpat-",
+            "xox[abposr]-",
+            "aiza",
+            "hf_",
+            "npm_",
+            "sk-",
+            "eyj",
+        ),
+        _groups(_TOKEN, ("SECRET",)),
     ),
-    _Rule(("password", "passwort", "kennwort"), _groups(_SPOKEN, ("SECRET",), frozenset({"prose"}))),
-    _Rule(("--pass", "--token", "--secret", "--api-key"), _groups(_FLAG, ("SECRET",), _NOT_CODE)),
-    _Rule(("identified",), _groups(_IDENTIFIED, ("SECRET",))),
-    _Rule((";",), _groups(_CONNECTION, ("HOST", "ACCOUNT", "SECRET"), frozenset({"data"}))),
-    _Rule(("user", "uid", "login", "account", "benutzer"), _accounts),
-    _Rule(("/home/", "users/", "users\\"), _homes),
-    _Rule(("@",), _mails),
-    _Rule((), _ipv4),
-    _Rule((":",), _ipv6),
+    _Rule(_anchors(r"bearer\s", r"basic\s"), _groups(_BEARER, ("SECRET",), _NOT_CODE)),
+    _Rule(_anchors("://[^\\s/@]{0,400}@"), _groups(_URL_LOGIN, ("ACCOUNT", "SECRET"))),
+    _Rule(_anchors(_ASSIGNMENT_ANCHOR), _assigned),
+    _Rule(_anchors(r"passwor[td]\s", r"kennwort\s"), _groups(_SPOKEN, ("SECRET",), frozenset({"prose"}))),
+    _Rule(_anchors("--passw", "--token", "--secret", "--api-key"), _groups(_FLAG, ("SECRET",), _NOT_CODE)),
+    _Rule(_anchors(r"identified\s"), _groups(_IDENTIFIED, ("SECRET",))),
+    _Rule(
+        _anchors(";[^;\"'\n]{1,64};"),
+        _groups(_CONNECTION, ("HOST", "ACCOUNT", "SECRET"), frozenset({"data"})),
+    ),
+    _Rule(_anchors("user", "uid", "login", "account", "benutzer"), _accounts),
+    _Rule(_anchors("/home/", "/users/", r":\\{1,2}users"), _homes),
+    _Rule(_anchors("@[a-z0-9]"), _mails),
+    _Rule(_anchors(r"\.\d{1,3}\.\d{1,3}\.\d"), _ipv4),
+    _Rule(_anchors(r":[0-9a-f]{0,4}:[0-9a-f]", r"-[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}-"), _ipv6),
 )
 
 
@@ -328,11 +362,11 @@ class Redactor:
 
     def replacements(self, text: str, flavour: Flavour) -> list[Replacement]:
         """Return what `redact` would replace, in order and disjoint."""
-        lowered = text.lower()
+        lowered = _ascii_lower(text)
         found: list[_Found] = list(_pem_bodies(text)) if "private key-----" in lowered else []
         for rule in _LINE_RULES:
-            if not rule.triggers or any(trigger in lowered for trigger in rule.triggers):
-                found.extend(rule.find(text, flavour))
+            for start, end in rule.regions(text, lowered):
+                found.extend(rule.find(text, start, end, flavour))
         return [
             Replacement(
                 item.start, item.end, self.placeholder(item.kind, _as_text(text[item.start : item.end]))
@@ -350,6 +384,14 @@ class Redactor:
         if kind is not None and value and "REDACTED_" not in value:
             return self.placeholder(kind, value)
         return self.redact(value, "data")
+
+
+def _ascii_lower(text: str) -> str:
+    """Return the text in lower case, every character at its place (some letters grow when lowered)."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(char.lower() if char.isascii() else char for char in text)
 
 
 def _as_text(value: str) -> str:
