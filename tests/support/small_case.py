@@ -217,7 +217,10 @@ class SmallTools:
             return f"{tool} takes exactly {', '.join(sorted(expected))}"
         kinds = {"string": str, "integer": int}
         wrong = [name for name, kind in expected.items() if type(arguments[name]) is not kinds[kind]]
-        return f"{wrong[0]} has the wrong type" if wrong else None
+        if wrong:
+            return f"{wrong[0]} has the wrong type"
+        leaves = ".." in str(arguments.get("path", "")).split("/")
+        return "path leaves the source" if leaves else None
 
     def run(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         if tool == "source.read":

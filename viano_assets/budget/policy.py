@@ -14,31 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 MAX_SCORE = 100
 """Highest `semantic_score`."""
 
-DEFAULT_TOOL_COSTS: dict[str, int] = {
-    "case.read": 1,
-    "db.id": 4,
-    "db.neighbours": 4,
-    "db.query": 6,
-    "db.rows": 3,
-    "db.schema": 1,
-    "db.siblings": 5,
-    "log.capability": 1,
-    "log.entity": 3,
-    "log.search": 3,
-    "log.templates": 3,
-    "log.timeline": 4,
-    "log.window": 2,
-    "source.constant": 2,
-    "source.history": 5,
-    "source.outline": 2,
-    "source.rank": 5,
-    "source.read": 2,
-    "source.references": 3,
-    "source.search": 3,
-    "source.symbol": 3,
-}
-"""Units per tool when neither the configuration nor the tool itself says otherwise."""
-
 
 class CurvePoint(NamedTuple):
     """At `score`, `percent` of the action's cost is paid back."""

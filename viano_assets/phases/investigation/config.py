@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from viano_assets.budget.policy import DEFAULT_TOOL_COSTS, BudgetPolicy
+from viano_assets.budget.policy import BudgetPolicy
 from viano_assets.phases.investigation.contract import CONTRACT
 from viano_assets.phases.settings import read_toml, settings
 
@@ -109,10 +109,3 @@ class InvestigationPolicy(_Settings):
     def cheapest(self) -> int:
         """Units of the cheapest look; an account below it can ask for nothing."""
         return min(self.tool_costs.values(), default=1)
-
-
-def tool_cost(config: InvestigationConfig, tool: str, declared: int) -> int:
-    """Return the units of a tool: the setting, else what the tool declares, else the default table."""
-    if tool in config.tool_costs:
-        return config.tool_costs[tool]
-    return declared if declared > 0 else DEFAULT_TOOL_COSTS.get(tool, 3)

@@ -19,7 +19,6 @@ from viano_assets.phases.investigation.config import (
     PROMPTS,
     InvestigationConfig,
     InvestigationPolicy,
-    tool_cost,
 )
 from viano_assets.phases.investigation.contract import CONTRACT
 from viano_assets.phases.investigation.inputs import Inputs
@@ -39,7 +38,7 @@ def pin_policy(config: InvestigationConfig, inputs: Inputs, tools: CaseTools) ->
         max_invalid_responses=config.max_invalid_responses,
         max_hypotheses=inputs.max_hypotheses,
         initial_budget=inputs.initial_budget,
-        tool_costs={spec.name: tool_cost(config, spec.name, spec.cost) for spec in tools.specs()},
+        tool_costs={spec.name: config.tool_costs.get(spec.name, spec.cost) for spec in tools.specs()},
         budget=config.budget,
     )
 
