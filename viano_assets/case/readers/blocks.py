@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from viano_assets.case.readers.vocabulary import Section, section_of
+from viano_assets.case.readers.technical import is_trace_head
+from viano_assets.case.readers.vocabulary import Section, is_placeholder, section_of
 
 PSEUDO_LEVEL = 7
 """Level of a heading that is only a bold line or a word with a colon."""
@@ -193,7 +194,7 @@ class _Cutter:
                 )
         if (match := _PANEL.match(line.text)) is not None:
             return self._headed(line, match.span(1) if match[1] else (0, 0), PSEUDO_LEVEL, 1)
-        if (match := _BOLD.match(line.text)) is not None:
+        if (match := _BOLD.match(line.text)) is not None and not is_placeholder(line.text):
             return self._headed(line, match.span(2 if match[2] else 4), PSEUDO_LEVEL, 1)
         return None
 
@@ -211,7 +212,13 @@ class _Cutter:
             if match is not None and section_of(match[group]) is not None:
                 return self._headed(line, match.span(group), PSEUDO_LEVEL, 1)
         words = line.text.strip()
-        if len(words) > 60 or not words[:1].isalpha() or words[-1:] in ".,;!" or not self._opens():
+        if (
+            is_trace_head(line.text)
+            or len(words) > 60
+            or not words[:1].isalpha()
+            or words[-1:] in ".,;!"
+            or not self._opens()
+        ):
             return None
         bare = words.rstrip(":").strip()
         if section_of(bare) is None or not (words.endswith(":") or (bare[:1].isupper() and len(bare) > 2)):
@@ -235,7 +242,7 @@ class _Cutter:
 
     def _label(self, line: Line) -> Block | None:
         match = _LABEL.match(line.text)
-        if match is None or len(match["label"].split()) > 6:
+        if match is None or is_trace_head(line.text) or len(match["label"].split()) > 6:
             return None
         section = section_of(match["label"])
         if section is None or (section is Section.TECHNICAL and not match["label"][:1].isupper()):

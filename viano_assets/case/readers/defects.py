@@ -10,9 +10,12 @@ attribute `defect`; what stands before the first defect is shared and carries no
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
+from viano_assets.case.readers.blocks import Block
 from viano_assets.case.readers.model import Passage, Piece
-from viano_assets.case.readers.vocabulary import Section, section_of
+from viano_assets.case.readers.vocabulary import Section
 
 _NUMBERED = re.compile(
     r"(?:bug|problem|issue|defect|error|fault|fehler|defekt|fall|case|punkt)\s*(?:#|nr\.?|no\.?|nummer|number)?\s*"
@@ -34,27 +37,30 @@ _ORDER = {
 }  # fmt: skip
 
 
+_IN_TEXT = "announced in the text"
+
+
 class DefectSplitter:
     """Counts the defects of one report while its passages come in."""
 
     def __init__(self) -> None:
         self.count = 1
-        self._numbers: set[int] = set()
         self._why = ""
 
-    def mark(self, passage: Passage, pieces: list[Piece]) -> list[Piece]:
+    def mark(self, passage: Passage, pieces: list[Piece], headings: Sequence[Block]) -> list[Piece]:
         """Return the pieces, each with its defect when the report sets several apart."""
         current = passage.defect
-        starts = {} if passage.whole else self._starts(pieces)
+        starts = {} if passage.whole else self._starts(pieces, headings)
         if current > self.count:
             self.count, self._why = current, "several rows"
         result: list[Piece] = []
-        for at, piece in enumerate(pieces):
-            if at in starts:
-                current, self._why = starts[at]
+        for piece in pieces:
+            passed = [start for start in starts if start <= piece.start]
+            if passed:
+                current, self._why = starts[max(passed)]
                 self.count = max(self.count, current)
             attributes = {**piece.attributes, "defect": str(current)} if current else piece.attributes
-            result.append(Piece(piece.type, piece.text, piece.start, piece.end, piece.kind, attributes))
+            result.append(replace(piece, attributes=attributes))
         return result
 
     def notes(self) -> list[str]:
@@ -65,58 +71,50 @@ class DefectSplitter:
             f"defects: the report tells of {self.count} separate defects ({self._why}); its sources are marked"
         ]
 
-    def _starts(self, pieces: list[Piece]) -> dict[int, tuple[int, str]]:
-        numbered = self._numbered(pieces)
+    def _starts(self, pieces: list[Piece], headings: Sequence[Block]) -> dict[int, tuple[int, str]]:
+        """Return where in the passage each defect begins, with its number and what set it apart."""
+        numbered = _numbered(headings)
         if len({number for number, _ in numbered.values()}) >= 2:
             return numbered
-        repeated = self._repeated(pieces)
-        if repeated:
+        repeated = _repeated(headings)
+        if len(repeated) >= 2:
             return repeated
         announced = [
-            at
-            for at, piece in enumerate(pieces)
+            piece.start
+            for piece in pieces
             if "mention" not in piece.attributes
             and piece.kind in {None, "heading"}
             and _ANNOUNCED.match(piece.text)
         ]
-        if not announced or announced[0] == 0:
+        if not announced or announced[0] == (pieces[0].start if pieces else 0):
             return {}
-        starts = {0: (1, "announced in the text")}
-        starts |= {at: (number, "announced in the text") for number, at in enumerate(announced, start=2)}
+        starts = {0: (1, _IN_TEXT)}
+        starts |= {start: (number, _IN_TEXT) for number, start in enumerate(announced, start=2)}
         return starts
 
-    @staticmethod
-    def _numbered(pieces: list[Piece]) -> dict[int, tuple[int, str]]:
-        found: dict[int, tuple[int, str]] = {}
-        for at, piece in enumerate(pieces):
-            match = _NUMBERED.match(piece.text) if piece.kind == "heading" else None
-            if match is None:
-                continue
-            word = (match["number"] or match["word"]).lower()
-            number = (
-                int(word) if word.isdigit() else _ORDER.get(word, _ORDER.get(re.sub(r"e[rs]?$", "", word), 0))
-            )
-            if number:
-                found[at] = (number, "numbered headings")
-        return found
 
-    @staticmethod
-    def _repeated(pieces: list[Piece]) -> dict[int, tuple[int, str]]:
-        """A second `Observed` after an `Expected` or `Steps` begins another defect."""
-        starts: dict[int, tuple[int, str]] = {}
-        number = 0
-        other = False
-        last = ""
-        for at, piece in enumerate(pieces):
-            title = piece.attributes.get("section", "")
-            if title == last:
-                continue
-            last = title
-            section = section_of(title) if title else None
-            if section is Section.OBSERVED and (other or not number):
-                number += 1
-                other = False
-                starts[at] = (number, "repeated sections")
-            elif section in {Section.EXPECTED, Section.STEPS}:
-                other = True
-        return starts if number > 1 else {}
+def _numbered(headings: Sequence[Block]) -> dict[int, tuple[int, str]]:
+    found: dict[int, tuple[int, str]] = {}
+    for heading in headings:
+        match = _NUMBERED.match(heading.title)
+        if match is None:
+            continue
+        word = (match["number"] or match["word"]).lower()
+        stem = re.sub(r"e[rs]?$", "", word)
+        number = int(word) if word.isdigit() else _ORDER.get(word, _ORDER.get(stem, 0))
+        if number:
+            found[heading.start] = (number, "numbered headings")
+    return found
+
+
+def _repeated(headings: Sequence[Block]) -> dict[int, tuple[int, str]]:
+    """A second `Observed` after an `Expected` or `Steps` begins another defect."""
+    starts: dict[int, tuple[int, str]] = {}
+    other = False
+    for heading in headings:
+        if heading.section is Section.OBSERVED and (other or not starts):
+            starts[heading.start] = (len(starts) + 1, "repeated sections")
+            other = False
+        elif heading.section in {Section.EXPECTED, Section.STEPS}:
+            other = True
+    return starts

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from viano_assets.case.model import SourceType
 from viano_assets.case.readers.blocks import Block, BlockKind, blocks, lines_of
@@ -38,8 +39,7 @@ _TYPES: dict[Section, SourceType] = {
 }
 _EXPECTATION = re.compile(
     r"\b(?:i|we|one)\s+(?:would\s+|['’]d\s+)?(?:have\s+)?expect(?:ed|s)?\b|\bexpected\s+(?:behaviou?r|result|that|is|was|to)\b"
-    r"|\b(?<!\byou )(?<!\bi )(?<!\bwe )(?:should|ought\s+to)\s+(?:not\s+|only\s+|always\s+|still\s+|never\s+|also\s+)?(?:be|have|get|return"
-    r"|give|show|appear|work|happen|stay|remain|start|stop|come|see|do|end|print|raise|keep|accept|allow)\b|\bis\s+supposed\s+to\b"
+    r"|\b(?<!\byou )(?<!\bi )(?<!\bwe )(?<!\bone )(?<!body )(?:should|ought\s+to)\s+\w+|\b(?:is|are)\s+supposed\s+to\b"
     r"|\b(?:erwarte(?:t|n)?|erwartet\s+(?:wird|habe|hätte))\b|\bhätte\b[^.\n]{0,60}\berwartet\b"
     r"|\b(?:sollte|müsste|soll)(?:n)?\b(?!\s+(?:man|ich|wir|jemand))[^.\n]{0,120}\b(?:werden|sein|haben|bleiben|kommen|erscheinen|stehen"
     r"|anzeigen|liefern|geben|starten|gehen|passieren|funktionieren|laufen)\b",
@@ -72,12 +72,20 @@ class _State:
     offers_fix: bool = False
 
 
-def read_passage(passage: Passage, text: str) -> tuple[list[Piece], list[str]]:
-    """Return the passage's pieces in order and notes; `text` is its redacted text."""
+class PassageReading(NamedTuple):
+    """The pieces of a passage in order, the headings between them, and notes for people."""
+
+    pieces: list[Piece]
+    headings: list[Block]
+    notes: list[str]
+
+
+def read_passage(passage: Passage, text: str) -> PassageReading:
+    """Read a passage; `text` is its redacted text."""
     reader = _Reader(passage, text)
     if passage.whole:
-        return reader.whole(), []
-    return with_depths(reader.run(), text), reader.notes
+        return PassageReading(reader.whole(), [], [])
+    return PassageReading(with_depths(reader.run(), text), reader.headings, reader.notes)
 
 
 def _piece(
@@ -97,6 +105,7 @@ class _Reader:
         self._state = _State(passage.section)
         self._trace = self._order = self._step = 0
         self.notes: list[str] = []
+        self.headings: list[Block] = []
         self._pieces: list[Piece] = []
 
     def whole(self) -> list[Piece]:
@@ -114,10 +123,11 @@ class _Reader:
             if block.kind is BlockKind.HEADING:
                 self._heading(block)
                 continue
-            self._state.used = True
             if block.kind is BlockKind.TEMPLATE or is_placeholder(self._text[block.start : block.end]):
                 self._add(SourceType.TECHNICAL_FACT, block.start, block.end, "template")
-            elif block.kind is BlockKind.CODE:
+                continue
+            self._state.used = True
+            if block.kind is BlockKind.CODE:
                 self._code(block)
             elif block.kind is BlockKind.TABLE:
                 self._add(self._type(block), block.start, block.end, "table")
@@ -130,8 +140,11 @@ class _Reader:
         return self._pieces
 
     def _heading(self, block: Block) -> None:
-        self._close()
         state = self._state
+        if block.level <= state.level:
+            self._close()
+        self._trace_ends()
+        self.headings.append(block)
         if block.section is None and block.level > state.level and state.section is not None and state.level:
             self._add(self._type(block), block.start, block.end, "heading")
             return
@@ -143,7 +156,6 @@ class _Reader:
     def _close(self) -> None:
         if not self._state.used and self._state.title:
             self.notes.append(f"empty_section: {self._state.title!r} has no text")
-        self._trace_ends()
 
     def _section(self, block: Block | None = None) -> Section | None:
         return block.section if block is not None and block.section is not None else self._state.section

@@ -155,10 +155,12 @@ def read_report(
             if comment and passage.base is SourceType.REPORT:
                 passage = replace(passage, base=SourceType.COMMENT)  # noqa: PLW2901 - a later remark
             clean = passage.text.replace(redactor.replacements(passage.text.text, "prose"))
-            passage = replace(passage, text=clean)  # noqa: PLW2901 - the redacted passage takes its place
-            pieces, found = read_passage(passage, clean.text)
-            notes += found
-            typed += [_Typed(passage, piece) for piece in splitter.mark(passage, pieces)]
+            attributes = _redacted(passage.attributes, redactor)
+            passage = replace(passage, text=clean, attributes=attributes)  # noqa: PLW2901 - redacted from here on
+            read = read_passage(passage, clean.text)
+            notes += read.notes
+            marked = splitter.mark(passage, read.pieces, read.headings)
+            typed += [_Typed(passage, piece) for piece in marked]
             if passage.is_title and not title:
                 title = " ".join(clean.text.split())
     notes += splitter.notes()
@@ -168,6 +170,16 @@ def read_report(
     return ReportReading(
         title[:300], language_of(prose), sources, tuple(dict.fromkeys(notes)), splitter.count
     )
+
+
+def _redacted(attributes: dict[str, str], redactor: Redactor) -> dict[str, str]:
+    """Redact what a format knows of a passage; an author is an account."""
+    return {
+        key: redactor.placeholder("ACCOUNT", value)
+        if key == "author" and value
+        else redactor.redact(value, "prose")
+        for key, value in attributes.items()
+    }
 
 
 def _read_file(text: ReportText, notes: list[str]) -> Reading:

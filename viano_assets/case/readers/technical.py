@@ -117,6 +117,11 @@ _LINE_KINDS = (
 )
 
 
+def is_trace_head(line: str) -> bool:
+    """True for a line that announces a trace."""
+    return _TRACE_HEAD.match(line) is not None
+
+
 def is_sql(text: str) -> bool:
     """True when the text is a SQL statement."""
     return _SQL.match(text) is not None
