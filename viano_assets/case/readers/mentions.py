@@ -61,7 +61,7 @@ _NO_NOUN = frozenset(
     """the a an in on at to of for with from by and or but is are was were be been have has had not no all any only
     about around after before since until than over under up down per each every least most more less first last
     next line lines version versions port status error errors page about within year years release
-    between into onto till als in im am an auf aus bei bis das dass den der des die ein eine er es etwa für ist mit
+    between into onto till below above up version als in im am an auf aus bei bis das dass den der des die ein eine er es etwa für ist mit
     nach nicht nur ob oder ohne seit sich sie sind um und von vor war was wie wird zu zum zur über unter zeile zeilen
     januar februar märz april mai juni juli august september oktober november dezember january february march may june
     july october december""".split()  # noqa: SIM905 - words read better than a list of strings
@@ -77,6 +77,9 @@ _CAMEL = re.compile(
 _IDENTIFIER = re.compile(r"@?[A-Za-z_~$][\w$]*(?:(?:\.|::|->|#)~?[A-Za-z_$][\w$]*)*(?:\([^()]*\))?")
 _ERROR_NAME = re.compile(r"(?:Error|Exception|Warning)$")
 _DOMAIN_ENDS = frozenset("com org net edu gov io de html htm".split())  # noqa: SIM905 - words
+
+_PLACE = re.compile(rf"({FILE}):(\d+)")
+_RAISED = re.compile(r"\b([A-Za-z_][\w.]*(?:Error|Exception))(?:\[\d+\])?:\s+(\S.*)$")
 
 IMPLEMENTATION_KINDS = frozenset({"path", "symbol"})
 """Kinds that name something of the implementation which nobody has read."""
@@ -96,7 +99,12 @@ def classify_code(body: str) -> tuple[str, dict[str, str]]:
         return "sql", {}
     if looks_like_command(text):
         return "command", {"command": text}
-    return "literal", {}
+    place = _PLACE.search(text)
+    where = _path(place[1], place[2]) if place is not None else {}
+    raised = _RAISED.search(text)
+    if raised is not None:
+        return "error", {**where, "exception": raised[1], "message": raised[2].strip()}
+    return "literal", where
 
 
 def _identifier(text: str) -> tuple[str, dict[str, str]]:
@@ -133,8 +141,11 @@ _WHOLE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], tuple[str, dict[s
 )
 
 
-def mentions(text: str) -> list[Mention]:
-    """Return the mentions in prose, disjoint and in order; earlier rules win."""
+def mentions(text: str, *, environment: bool = False) -> list[Mention]:
+    """Return the mentions in prose, disjoint and in order; earlier rules win.
+
+    `environment` says that the prose lists what was installed, where any word may be a product.
+    """
     taken: list[Mention] = []
     free = list(text)
 
@@ -144,8 +155,15 @@ def mentions(text: str) -> list[Mention]:
             taken.append(Mention(start, end, kind, attributes))
             free[start:end] = ["\x00"] * (end - start)
 
-    for finder in _FINDERS:
-        for mention in finder(text):
+    for found in (
+        _code_spans(text),
+        _quotes(text),
+        _simple(text),
+        _versions(text, environment=environment),
+        _ids(text),
+        _names(text),
+    ):
+        for mention in found:
             add(*mention)
     return sorted(taken)
 
@@ -187,24 +205,25 @@ def _simple(text: str) -> Iterator[Mention]:
             yield Mention(*match.span(), "commit", {"commit": match[0]})
 
 
-def _versions(text: str) -> Iterator[Mention]:
-    for pattern in (_VERSION, _BARE_VERSION):
-        for match in pattern.finditer(text):
-            if (
-                match.re is _VERSION
-                and match["version"].count(".") == 1
-                and match["name"] is None
-                and not _near_version(text, match)
-            ):
-                continue
-            name = match["name"] or ""
-            if name.lower() in _NO_NOUN:
-                name = ""
-            start = match.start() if name else match.start("version")
-            found = {"version": match["version"].lstrip("vV")}
-            if name:
-                found["name"] = name
-            yield Mention(start, match.end(), "version", found)
+def _versions(text: str, *, environment: bool) -> Iterator[Mention]:
+    """Yield versions; in prose a name before a short number must look like a product's."""
+    for match in _VERSION.finditer(text):
+        name = match["name"] or ""
+        short = match["version"].count(".") == 1
+        if name.lower() in _NO_NOUN or (short and not environment and not name[:1].isupper()):
+            name = ""
+        if short and not name and not _near_version(text, match):
+            continue
+        yield _version(match, name)
+    for match in _BARE_VERSION.finditer(text):
+        yield _version(match, match["name"])
+
+
+def _version(match: re.Match[str], name: str) -> Mention:
+    found = {"version": match["version"].lstrip("vV")}
+    if name:
+        found["name"] = name
+    return Mention(match.start() if name else match.start("version"), match.end(), "version", found)
 
 
 def _near_version(text: str, match: re.Match[str]) -> bool:
@@ -220,6 +239,15 @@ def _ids(text: str) -> Iterator[Mention]:
         yield Mention(*match.span(), "id", {"value": match["number"] or match["key"], "label": "ticket"})
     for match in _TYPED_ID.finditer(text):
         label = (match["label"] or match["word"]).lower()
+        if len(match["value"].lstrip("-")) == 1 and match["word"].lower() in {
+            "number",
+            "nummer",
+            "no",
+            "no.",
+            "key",
+            "code",
+        }:
+            continue
         yield Mention(*match.span(), "id", {"value": match["value"], "label": label, "named": "id"})
     for match in _NOUN_ID.finditer(text):
         if match["label"].lower() not in _NO_NOUN:
@@ -240,6 +268,3 @@ def _names(text: str) -> Iterator[Mention]:
             if match[0].rsplit(".", 1)[-1].lower() not in _DOMAIN_ENDS and "REDACTED_" not in match[0]:
                 kind, attributes = _identifier(match[0])
                 yield Mention(*match.span(), kind, attributes)
-
-
-_FINDERS = (_code_spans, _quotes, _simple, _versions, _ids, _names)

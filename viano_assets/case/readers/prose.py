@@ -380,7 +380,8 @@ class _Reader:
 
     def _mentions(self, start: int, end: int, context: SourceType) -> None:
         assumed = context is SourceType.TESTER_ASSUMPTION
-        for mention in mentions(self._text[start:end]):
+        listed = context is SourceType.ENVIRONMENT
+        for mention in mentions(self._text[start:end], environment=listed):
             more = dict(mention.attributes)
             if mention.kind in IMPLEMENTATION_KINDS:
                 found = SourceType.IMPLEMENTATION_REFERENCE

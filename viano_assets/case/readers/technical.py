@@ -98,7 +98,7 @@ _COMMAND = re.compile(r"\s*(?:[\w.@~/:-]*[$#%]|PS [^>]*>|C:\\[^>]*>|>>>)\s+(?P<c
 _COMMAND_WORD = re.compile(
     r"\s*(?:sudo |python3? |pip3? |pytest\b|make\b|cmake |git |docker |npm |yarn |cargo |go (?:run|test|build)|mvn |gradle"
     r"|java |curl |wget |mysql |psql |sqlite3 |mkdir |cd |rm |cp |mv |ls |cat |echo |export |set |umask |bash |sh |node |npx "
-    r"|\./|\.\\|[a-z][\w.-]* --?[A-Za-z])"
+    r"|\./|\.\\|[a-z][\w.-]*(?: [a-z][\w-]*){0,2} --?[A-Za-z])"
 )
 _SQL = re.compile(
     r"\s*(?:--[^\n]*\n\s*)*(?:SELECT\b.+\bFROM\b|INSERT\s+(?:IGNORE\s+)?INTO\b|UPDATE\s+\S+\s+SET\b|DELETE\s+FROM\b|REPLACE\s+INTO\b"
