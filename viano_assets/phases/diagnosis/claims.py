@@ -88,6 +88,16 @@ def claims_of(text: str) -> Claims:
     return Claims(tuple(dict.fromkeys(quotes)), tuple(places), ids, pairs, "`" not in prose)
 
 
+def split_quotes(text: str) -> list[str]:
+    """Split a text at its backtick quotes: prose, quote, prose, … in turn, starting and ending with prose."""
+    parts: list[str] = []
+    end = 0
+    for match in _TICKS.finditer(text):
+        parts += [text[end : match.start()], match[2].strip()]
+        end = match.end()
+    return [*parts, text[end:]]
+
+
 def _span(match: re.Match[str]) -> Span:
     start = int(match["start"])
     path = match.groupdict().get("path")

@@ -6,13 +6,14 @@ scripts and remote content even so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viano_assets.evidence.model import EvidenceRecord
-from viano_assets.phases.diagnosis.claims import text_lines
+from viano_assets.phases.diagnosis.claims import split_quotes, text_lines
+from viano_assets.phases.diagnosis.ground import quoted_at
 from viano_assets.phases.diagnosis.summary import (
     HARMLESS,
     calibration_text,
@@ -27,10 +28,14 @@ from viano_assets.phases.markdown import plain
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 SHORT_LINES = 8
 """Lines of a quote shown unfolded."""
+
+GIST_LINES = 2
+"""Lines of a quote shown where a hypothesis cites it."""
 
 LONG_LINES = 200
 """Lines of a quote shown when unfolded; the stored record has them all."""
@@ -53,10 +58,29 @@ def _template() -> Template:
     )
     environment.filters["words"] = words
     environment.filters["place"] = location_text
+    environment.filters["marked"] = _marked
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
 
 
-def _card(record: EvidenceRecord, cause: set[str]) -> dict[str, Any]:
+def _marked(text: str) -> Markup:
+    """Return a text escaped, its quotes set as code."""
+    from markupsafe import Markup  # noqa: PLC0415
+
+    parts: list[Markup] = []
+    for number, piece in enumerate(split_quotes(text.translate(HARMLESS))):
+        parts.append(Markup("<code>{}</code>").format(piece) if number % 2 else Markup("{}").format(piece))
+    return Markup("").join(parts)
+
+
+def _gist(record: EvidenceRecord, lines: list[str], quotes: Sequence[str]) -> list[str]:
+    """Return the lines the diagnosis quotes, else the first that say something."""
+    found = [quoted_at(record, quote) for quote in quotes]
+    quoted = [lines[at.line] for at in found if at is not None and at.line < len(lines)]
+    telling = [line for line in lines if any(char.isalnum() for char in line)]
+    return list(dict.fromkeys(quoted or telling))[:GIST_LINES]
+
+
+def _card(record: EvidenceRecord, cause: set[str], quotes: Sequence[str]) -> dict[str, Any]:
     lines = [line.translate(HARMLESS) for line in text_lines(record.content)]
     start = record.provenance.location.line_start
     numbered = start is not None and record.provenance.kind in {"source", "config", "log"}
@@ -69,6 +93,7 @@ def _card(record: EvidenceRecord, cause: set[str]) -> dict[str, Any]:
         "completeness": record.completeness.value,
         "cause": record.evidence_id in cause,
         "cut": record.cause,
+        "gist": _gist(record, [line for _, line in shown], quotes),
         "short": shown[:SHORT_LINES],
         "long": shown[SHORT_LINES:],
         "more": len(lines) - len(shown),
@@ -77,12 +102,19 @@ def _card(record: EvidenceRecord, cause: set[str]) -> dict[str, Any]:
     }
 
 
+def _texts(diagnosis: Mapping[str, Any]) -> list[str]:
+    cause = diagnosis["root_cause"]
+    texts = [cause["summary"], cause["technical_description"]] if cause else []
+    return [*texts, diagnosis["final_reason"], *(e["reason"] for e in diagnosis["evaluations"])]
+
+
 def diagnosis_html(document: Mapping[str, Any], records: Mapping[str, EvidenceRecord]) -> bytes:
     """Return the report page of a result document."""
     diagnosis = document["diagnosis"]
     cause = set(diagnosis["root_cause"]["evidence_ids"]) if diagnosis["root_cause"] else set()
     ids = [name for name in document["shown_evidence"] if name in records]
-    cards = {name: _card(records[name], cause) for name in ids}
+    quotes = [quote for text in _texts(diagnosis) for quote in split_quotes(text)[1::2]]
+    cards = {name: _card(records[name], cause, quotes) for name in ids}
     selected = diagnosis["selected_hypothesis"]
     hypotheses = sorted(document["hypotheses"], key=lambda item: item["id"] != selected)
     page = _template().render(
