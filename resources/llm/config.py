@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from viano_assets.canonical import canonical_json, sha256_hex
+from viano_assets.data_files import CONFIG
 from viano_assets.errors import ConfigurationError
 
 OFFLINE = "offline"
@@ -304,25 +305,17 @@ class LLMConfig(_Settings):
 
     @classmethod
     def discover(cls, home: Path, environ: Mapping[str, str] = os.environ) -> LLMConfig:
-        """Read the first file there is: `$VIANO_LLM_CONFIG`, `HOME/llm.toml`, `config/llm.local.toml`.
+        """Read `llm.local.toml` of the settings folder.
+
+        The folder is `$VIANO_CONFIG`, else `HOME/config` when it exists, else the shipped one.
 
         Raises:
-            ConfigurationError: `config_missing` when the variable names no file; `invalid_config`.
+            ConfigurationError: `invalid_config`.
         """
-        named = environ.get("VIANO_LLM_CONFIG")
-        if named:
-            if not Path(named).is_file():
-                raise ConfigurationError(
-                    "config_missing",
-                    "VIANO_LLM_CONFIG names no file",
-                    where=named,
-                    hint="correct or unset it",
-                )
-            return cls.load(named)
-        for candidate in (home / "llm.toml", Path("config/llm.local.toml")):
-            if candidate.is_file():
-                return cls.load(candidate)
-        return cls()
+        named = environ.get("VIANO_CONFIG")
+        own = home / "config"
+        folder = Path(named) if named else own if own.is_dir() else CONFIG
+        return cls.load(folder / "llm.local.toml")
 
 
 def _invalid(path: str | Path, message: str) -> ConfigurationError:

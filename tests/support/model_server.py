@@ -121,7 +121,7 @@ class ModelServer:
             exchange = Exchange(route, path, headers, body, self.count(route) + 1, writer, reader)
             self.requests.append(exchange)
             await self.routes[route](exchange)
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             writer.close()

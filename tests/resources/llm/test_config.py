@@ -112,13 +112,11 @@ def test_the_fingerprint_changes_with_what_decides_an_answer_and_holds_no_key(tm
     assert LLMConfig.load(write(tmp_path, rules)).fingerprint("x") != plain
 
 
-def test_the_first_file_found_is_used(tmp_path: Path) -> None:
-    named = write(tmp_path, "currency='EUR'")
-    home = tmp_path / "home"
-    home.mkdir()
-    assert LLMConfig.discover(home, {"VIANO_LLM_CONFIG": str(named)}).currency == "EUR"
+def test_the_settings_folder_is_the_named_one_else_that_of_the_home(tmp_path: Path) -> None:
+    named, home = tmp_path / "named", tmp_path / "home"
     assert LLMConfig.discover(home, {}).currency == "USD"
-    (home / "llm.toml").write_text("currency='CHF'", encoding="utf-8")
+    for folder, currency in ((named, "EUR"), (home / "config", "CHF")):
+        folder.mkdir(parents=True)
+        (folder / "llm.local.toml").write_text(f"currency='{currency}'", encoding="utf-8")
+    assert LLMConfig.discover(home, {"VIANO_CONFIG": str(named)}).currency == "EUR"
     assert LLMConfig.discover(home, {}).currency == "CHF"
-    with pytest.raises(ConfigurationError, match="config_missing"):
-        LLMConfig.discover(home, {"VIANO_LLM_CONFIG": str(home / "absent.toml")})
