@@ -3,10 +3,9 @@
 Worker threads run cases and never touch Dagster; the op's own thread logs what they report, so that the
 run log shows progress while a case works. A case that fails is counted and the others go on; the run
 fails at the end with a table of the failed cases. RETRY_PENDING and DEFERRED materialise nothing and
-release the worker; the `due_retries` sensor comes back when they are due.
+release the worker; the `due_retries` sensor comes back when they are due. (Annotations are not postponed
+here: Dagster reads them when the op is defined.)
 """
-
-from __future__ import annotations
 
 import queue
 from collections.abc import Iterator, Sequence
@@ -18,8 +17,10 @@ from pydantic import Field
 
 from resources.dagster_viano import VianoResource
 from resources.run_lock import run_lock
+from viano_assets.assets.events import asset_of, evaluations, materialisation
 from viano_assets.assets.metadata import to_metadata
-from viano_assets.assets.partition_run import CheckReport, PhaseReport, run_partition
+from viano_assets.assets.partition_run import run_partition
+from viano_assets.assets.run_types import PhaseReport
 from viano_assets.assets.specs import ASSET_OF_PHASE, CASE, asset_specs, case_revisions, check_specs
 from viano_assets.phases.protocols import Phase, Progress
 
@@ -132,18 +133,11 @@ def _announce_end(
 
 
 def _log(context: dg.AssetExecutionContext, report: PhaseReport) -> list[_Failed]:
-    asset = CASE if report.phase is None else ASSET_OF_PHASE[report.phase]
+    asset = asset_of(report)
     if report.published:
-        context.log_event(
-            dg.AssetMaterialization(
-                asset,
-                partition=report.key,
-                metadata=to_metadata(report.metadata),
-                tags={"dagster/data_version": report.data_version},
-            )
-        )
-        for check in report.checks:
-            context.log_event(_evaluation(asset, report.key, check))
+        context.log_event(materialisation(report))
+        for evaluation in evaluations(report):
+            context.log_event(evaluation)
         return []
     text = f"{report.key}  {asset.to_user_string()}: {report.message}"
     if not report.failed:
@@ -151,18 +145,6 @@ def _log(context: dg.AssetExecutionContext, report: PhaseReport) -> list[_Failed
         return []
     context.log.error("%s", text)
     return [_Failed(report.key, asset.to_user_string(), report.code, report.message, report.hint)]
-
-
-def _evaluation(asset: dg.AssetKey, key: str, check: CheckReport) -> dg.AssetCheckEvaluation:
-    return dg.AssetCheckEvaluation(
-        asset_key=asset,
-        check_name=check.name,
-        passed=check.passed,
-        severity=dg.AssetCheckSeverity.WARN if check.warn_only else dg.AssetCheckSeverity.ERROR,
-        description=check.description,
-        metadata=to_metadata(check.metadata),
-        partition=key,
-    )
 
 
 def _failed_table(failed: Sequence[_Failed]) -> list[dict[str, Any]]:

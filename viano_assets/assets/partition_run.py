@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from resources.session import Session
-
 from viano_assets.assets.reports import case_report, phase_report
+from viano_assets.assets.run_types import PhaseReport
 from viano_assets.errors import InputError, VianoError
 from viano_assets.package.model import Head
 from viano_assets.partitions import parse_key
 from viano_assets.phases.protocols import DispatchStatus, Phase, PhaseResult
 
 WAITING = frozenset({DispatchStatus.RETRY_PENDING, DispatchStatus.DEFERRED})
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """One evaluated check; `warn_only` marks what a person should see and nothing must stop for."""
-
-    name: str
-    passed: bool
-    description: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    warn_only: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseReport:
-    """What became of one asset of one partition (`phase` None is the asset `case`)."""
-
-    key: str
-    phase: Phase | None
-    published: bool
-    failed: bool = False
-    data_version: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    checks: Sequence[CheckReport] = ()
-    code: str = ""
-    message: str = ""
-    hint: str = ""
-    not_before: str | None = None
 
 
 def _failure(key: str, phase: Phase | None, error: VianoError) -> PhaseReport:

@@ -1,10 +1,8 @@
 """Sensors over persisted state: register cases, dispatch due retries, end runs whose worker died.
 
 All state they act on lies in the case store or in the instance; deleting `DAGSTER_HOME` loses none of it.
-Each requests at most `PER_TICK` runs a tick.
+Each requests at most `PER_TICK` runs a tick. (Annotations are not postponed here: Dagster reads them.)
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

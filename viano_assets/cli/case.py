@@ -73,7 +73,7 @@ def import_(
 def list_(out: Output) -> None:
     """List the cases of the home with their states."""
     store = CheckpointStore(out.home)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for case_id in store.case_ids():
         try:
             head = store.latest(case_id)
@@ -143,10 +143,8 @@ def verify(out: Output, case_id: str, audit_history: bool) -> None:
     check_case_id(case_id)
     report = Session.open(out.home).verify(case_id, audit_history=audit_history)
     problems: list[dict[str, str]] = report["problems"]
-    lines = [
-        f"{case_id}: {report['checked']['artifacts']} artifacts, "
-        f"{report['checked']['evidence']} evidence records"
-    ]
+    counts = report["checked"]
+    lines = [f"{case_id}: {counts['artifacts']} artifacts, {counts['evidence']} evidence records"]
     lines += [f"  {problem['code']}: {problem['message']} ({problem['where']})" for problem in problems]
     lines.append("Everything holds." if not problems else f"{len(problems)} problems.")
     _emit(out, report, "\n".join(lines))

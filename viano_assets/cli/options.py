@@ -55,7 +55,7 @@ class reporting:  # noqa: N801  # used like a function, as contextlib's own mana
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, VianoError):
             _print_error(error)
             raise SystemExit(error.exit_status)
@@ -69,7 +69,6 @@ class reporting:  # noqa: N801  # used like a function, as contextlib's own mana
             click.echo(f"error[defect]: {type(error).__name__}: {one_line(str(error))[:300]}", err=True)
             click.echo(f"hint: {DEFECT_HINT}", err=True)
             raise SystemExit(1)
-        return False
 
 
 def one_line(text: str) -> str:

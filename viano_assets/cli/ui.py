@@ -53,12 +53,9 @@ def _check_port(port: int) -> None:
 @common
 def ui(out: Output, port: int) -> None:
     """Open the Dagster UI on loopback; Ctrl-C stops everything it started."""
-    from resources.dagster_sync import sync_home  # noqa: PLC0415  # imports dagster
-
     _check_port(port)
     environment = dagster_environment(out.home)
-    os.environ.update(environment)
-    counts = sync_home(Path(environment["VIANO_HOME"]))
+    counts = _sync(environment)
     click.echo(f"{counts['partitions']} case revisions are known to Dagster.", err=True)
     click.echo(f"UI: http://{LOOPBACK}:{port}/assets   (Ctrl-C stops it)", err=True)
     command = [
@@ -90,15 +87,21 @@ def _supervise(process: subprocess.Popen[bytes]) -> int:
     return 0 if status in {0, -signal.SIGINT, 130} else 1
 
 
+def _sync(environment: dict[str, str]) -> dict[str, int]:
+    import dagster as dg  # noqa: PLC0415  # the only command group that needs it
+
+    from viano_assets.automation.sync import sync_home  # noqa: PLC0415
+
+    os.environ.update(environment)
+    with dg.DagsterInstance.get() as instance:
+        return sync_home(Path(environment["VIANO_HOME"]), instance)
+
+
 @click.command()
 @common
 def sync(out: Output) -> None:
     """Tell Dagster about every case revision and every finished phase of the home."""
-    from resources.dagster_sync import sync_home  # noqa: PLC0415  # imports dagster
-
-    environment = dagster_environment(out.home)
-    os.environ.update(environment)
-    counts = sync_home(Path(environment["VIANO_HOME"]))
+    counts = _sync(dagster_environment(out.home))
     text = (
         f"{counts['partitions']} partitions known, {counts['added']} added, "
         f"{counts['reported']} materialisations reported."
