@@ -66,7 +66,7 @@ _STRONG = _any(
     r"\b(?:vermutlich|wahrscheinlich|womöglich|möglicherweise|anscheinend|offenbar|scheinbar|mutmaßlich|vermutet\w*)\b",
     r"(?<!sehr )(?<!zum )\bwohl\b(?!\s+(?:aber|gemerkt|fühl))",
     r"\bes\s+scheint\b|\bscheint\s+es\b|\bsieht\s+(?:(?:so|danach|für\s+mich|für\s+uns|mir)\s+)*aus,?\s+als\b"
-    r"|\bsieht\s+(?:stark\s+|sehr\s+)?nach\b[^.\n]{0,80}\baus\b",
+    r"|\bsieht\s+(?:stark\s+|sehr\s+|(?:für\s+)?(?:mich|uns|mir)\s+)*nach\b[^.\n]{0,80}\baus\b",
     r"\b(?:könnte|dürfte|mag|kann\s+sein)\b[^.\n]{0,80}\b(?:liegen|zusammenhängen|zu\s+tun\s+haben|verursacht|schuld"
     r"|die\s+ursache|der\s+grund|daran|dass)\b",
     r"\bes\s+liege\s+an\b|\b(?:der|ein|mein|unser)\s+verdacht\b|\bverdächtig(?:e|t|en)\b",

@@ -4,7 +4,7 @@ A mention is a source of its own, so that it can be cited and looked up. Files a
 merely named are `implementation_reference`: nobody has read them yet.
 """
 
-# ruff: noqa: E501 - a pattern is read in one piece
+# ruff: noqa: E501, SIM905 - a pattern, and a list of words, is read in one piece
 
 from __future__ import annotations
 
@@ -57,14 +57,18 @@ _NOUN_ID = re.compile(
     r"(?<![\w.])(?P<label>[A-Za-zÄÖÜäöüß_]{3,30})\s{1,2}#?(?P<value>\d{2,12})(?![\w]|[.,:/-]\d|\s?(?:%|ms\b|s\b|sec|min|h\b|hours?|days?|times|mal\b|Uhr|kb|mb|gb|bytes?|px|x\b|letters|lines?|zeilen))",
     re.IGNORECASE,
 )
-_NO_NOUN = frozenset(
+_FUNCTION_WORDS = frozenset(
     """the a an in on at to of for with from by and or but is are was were be been have has had not no all any only
     about around after before since until than over under up down per each every least most more less first last
-    next line lines version versions port status error errors page about within year years release
-    between into onto till below above up version als in im am an auf aus bei bis das dass den der des die ein eine er es etwa für ist mit
-    nach nicht nur ob oder ohne seit sich sie sind um und von vor war was wie wird zu zum zur über unter zeile zeilen
+    next within between into onto till below above perhaps maybe probably possibly then if when same other this that
+    als in im am an auf aus bei bis das dass den der des die ein eine er es etwa für ist mit nach nicht nur ob oder
+    ohne seit sich sie sind um und von vor war was wie wird zu zum zur über unter ab vielleicht vermutlich dann wenn
+    diese dieser dieses einen einer einem dem kein keine""".split()
+)
+_NO_NOUN = _FUNCTION_WORDS | frozenset(
+    """line lines version versions port status error errors page year years release zeile zeilen http
     januar februar märz april mai juni juli august september oktober november dezember january february march may june
-    july october december""".split()  # noqa: SIM905 - words read better than a list of strings
+    july october december""".split()
 )
 _CALL = re.compile(r"(?<![\w.`/])(?P<name>(?:[A-Za-z_~]\w*(?:::|\.|->))*[A-Za-z_~]\w*)\(\)")
 _QUALIFIED = re.compile(
@@ -76,7 +80,7 @@ _CAMEL = re.compile(
 )
 _IDENTIFIER = re.compile(r"@?[A-Za-z_~$][\w$]*(?:(?:\.|::|->|#)~?[A-Za-z_$][\w$]*)*(?:\([^()]*\))?")
 _ERROR_NAME = re.compile(r"(?:Error|Exception|Warning)$")
-_DOMAIN_ENDS = frozenset("com org net edu gov io de html htm".split())  # noqa: SIM905 - words
+_DOMAIN_ENDS = frozenset("com org net edu gov io de html htm".split())
 
 _PLACE = re.compile(rf"({FILE}):(\d+)")
 _RAISED = re.compile(r"\b([A-Za-z_][\w.]*(?:Error|Exception))(?:\[\d+\])?:\s+(\S.*)$")
@@ -210,7 +214,7 @@ def _versions(text: str, *, environment: bool) -> Iterator[Mention]:
     for match in _VERSION.finditer(text):
         name = match["name"] or ""
         short = match["version"].count(".") == 1
-        if name.lower() in _NO_NOUN or (short and not environment and not name[:1].isupper()):
+        if name.lower() in _FUNCTION_WORDS or (short and not environment and not name[:1].isupper()):
             name = ""
         if short and not name and not _near_version(text, match):
             continue
@@ -238,17 +242,17 @@ def _ids(text: str) -> Iterator[Mention]:
     for match in _TICKET.finditer(text):
         yield Mention(*match.span(), "id", {"value": match["number"] or match["key"], "label": "ticket"})
     for match in _TYPED_ID.finditer(text):
-        label = (match["label"] or match["word"]).lower()
-        if len(match["value"].lstrip("-")) == 1 and match["word"].lower() in {
-            "number",
-            "nummer",
-            "no",
-            "no.",
-            "key",
-            "code",
-        }:
+        word, label = match["word"].lower(), (match["label"] or "").lower()
+        if len(match["value"].lstrip("-")) == 1 and word not in {"id", "ids", "entry", "guid"}:
             continue
-        yield Mention(*match.span(), "id", {"value": match["value"], "label": label, "named": "id"})
+        named = bool(label) and label not in _FUNCTION_WORDS
+        start = match.start() if named else match.start("word")
+        yield Mention(
+            start,
+            match.end(),
+            "id",
+            {"value": match["value"], "label": label if named else word, "named": "id"},
+        )
     for match in _NOUN_ID.finditer(text):
         if match["label"].lower() not in _NO_NOUN:
             yield Mention(

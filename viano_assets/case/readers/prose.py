@@ -72,6 +72,14 @@ class _State:
     offers_fix: bool = False
 
 
+_CODE_TYPES: dict[Section | None, SourceType] = {
+    Section.EXPECTED: SourceType.EXPECTATION,
+    Section.EXTERNAL: SourceType.EXTERNAL_EXPECTATION,
+    Section.STEPS: SourceType.REPRODUCTION_STEP,
+    Section.ENVIRONMENT: SourceType.ENVIRONMENT,
+}
+
+
 class PassageReading(NamedTuple):
     """The pieces of a passage in order, the headings between them, and notes for people."""
 
@@ -194,20 +202,10 @@ class _Reader:
         if is_patch(body) or block.language in {"diff", "patch"}:
             self._add(SourceType.TESTER_ASSUMPTION, block.start, block.end, "patch", **more)
             return
-        if section is Section.ASSUMPTION or self._state.offers_fix:
-            self._state.offers_fix = False
-            self._add(
-                SourceType.TESTER_ASSUMPTION, block.start, block.end, _code_kind(body, block.language), **more
-            )
-            return
-        types = {
-            Section.EXPECTED: SourceType.EXPECTATION,
-            Section.EXTERNAL: SourceType.EXTERNAL_EXPECTATION,
-            Section.STEPS: SourceType.REPRODUCTION_STEP,
-            Section.ENVIRONMENT: SourceType.ENVIRONMENT,
-        }
+        assumed = section is Section.ASSUMPTION or self._state.offers_fix
+        self._state.offers_fix = False
         kind_of = (
-            SourceType.TECHNICAL_FACT if section is None else types.get(section, SourceType.TECHNICAL_FACT)
+            SourceType.TESTER_ASSUMPTION if assumed else _CODE_TYPES.get(section, SourceType.TECHNICAL_FACT)
         )
         for start, end, found in self._runs(block.start, block.end, block.language):
             if found is None:

@@ -40,13 +40,13 @@ _FRAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("python", r'\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$'),
         ("java", r"\s*(?:-\s+)?at (?P<function>[\w$.<>/@]+)\((?P<file>[\w$-]+\.(?:java|kt|scala|groovy)):(?P<line>\d+)\)"),
         ("java", r"\s*at (?P<function>[\w$.<>/]+)\((?:Native Method|Unknown Source)\)\s*$"),
-        ("dotnet", r"\s*(?:at|bei) (?P<function>[\w.<>`\[\], +]+?)\([^)\n]*\)(?: in (?P<file>.+?):(?:line|Zeile) (?P<line>\d+))?\s*$"),
         ("javascript", r"\s*at (?:async )?(?P<function>[\w$.<>\[\] ]+?) \((?P<file>[^()\n]+?):(?P<line>\d+):\d+\)\s*$"),
         ("javascript", r"\s*at (?:async )?(?P<file>[^()\s]+?):(?P<line>\d+):\d+\s*$"),
         ("javascript", r"\s*(?P<function>[\w$.<>/*]*)@(?P<file>[^@\s]+?\.[cm]?[jt]sx?[^@\s]*?):(?P<line>\d+):\d+\s*$"),
         ("cpp", r"\s*#\d+\s+(?:0x[0-9a-fA-F]+ )?(?:in )?(?P<function>[^\s(][^(\n]*?)\s*\([^\n]*?\)(?: const)? at (?P<file>[^\s:]+):(?P<line>\d+)"),
         ("cpp", r"\s*#\d+ 0x[0-9a-fA-F]+ in (?P<function>.+?)(?:\([^()\n]*\))?(?: const)? (?P<file>/?[^\s:()]+):(?P<line>\d+)(?::\d+)?\s*$"),
         ("cpp", r"\s*#\d+\s+0x[0-9a-fA-F]+ in (?P<function>[^\s(]+)"),
+        ("dotnet", r"\s*(?:at|bei) (?P<function>[\w.<>`\[\], +]+?)\([^)\n]*\)(?: in (?P<file>.+?):(?:line|Zeile) (?P<line>\d+))?\s*$"),
         ("php", r"\s*#\d+ (?P<file>[^\s(]+)\((?P<line>\d+)\): (?P<function>[\w\\:>-]+)"),
         ("cpp", r"\s*(?:0x)?[0-9A-Fa-f]{8,16}\s+(?:[0-9A-Fa-f]{8,16}\s+)?(?P<function>[A-Za-z_~][\w:~<>]*)\+\S+\s+(?P<file>\S+?\.\w+)\s+line (?P<line>\d+)"),
         ("cpp", r"\s*[\w.-]+!(?P<function>[\w:~<>]+)(?:\+0x[0-9a-fA-F]+)?(?: \[(?P<file>[^\]@]+?) @ (?P<line>\d+)\])?\s*$"),
@@ -60,6 +60,7 @@ _FRAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("", rf"\s*(?:[-*•]\s+)[`'\"]?(?P<file>{FILE}):(?P<line>\d+)[`'\"]?\s*$"),
     )
 )  # fmt: skip
+_RUST_PLACE = re.compile(r"\s+at (?P<file>\S+\.rs):(?P<line>\d+)(?::\d+)?\s*$")
 _GO_CALL = re.compile(r"(?P<function>[\w./*()-]+\.[\w.*()-]+)\((?:0x[0-9a-f]+|\.\.\.|[^)]*)\)\s*$")
 _TRACE_HEAD = re.compile(
     r"\s*(?:Traceback \(most recent call last\)|stack traceback|goroutine \d+ \[|stack backtrace|Stack trace|Call stack"
@@ -90,7 +91,7 @@ _TIME = (
 )
 _LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|SEVERE|PANIC)"
 _LOG = re.compile(
-    rf"\s*(?:\[?(?P<time>{_TIME})\]?[\s,:|-]*)(?:\[?(?P<level>{_LEVEL})\]?\b[\s:|-]*)?(?P<message>\S.*)$"
+    rf"\s*(?:\[?(?P<time>{_TIME})\]?[\s,:|-]*)(?:(?:\[(?P<level>{_LEVEL})\]|(?P<level4>{_LEVEL})\b)[\s:|-]*)?(?P<message>\S.*)$"
     rf"|\s*(?:\[(?P<level2>{_LEVEL})\]|(?P<level3>{_LEVEL}):)\s*(?P<message2>\S.*)$"
 )
 _CARETS = re.compile(r"\s+[~^]+\s*$")
@@ -172,6 +173,11 @@ def _frame(lines: Sequence[str], at: int) -> Found | None:
             count += _code_lines(lines, at)
             if count > 1:
                 parts["code"] = lines[at + 1].strip()
+        if language == "rust" and "file" not in parts and at + 1 < len(lines):
+            below = _RUST_PLACE.match(lines[at + 1])
+            if below is not None:
+                parts |= _parts(below)
+                count = 2
         parts.setdefault("language", language or _language(parts.get("file", "")))
         return Found("stack_frame", count, {key: value for key, value in parts.items() if value})
     following = lines[at + 1] if at + 1 < len(lines) else ""
@@ -201,7 +207,7 @@ def _code_lines(lines: Sequence[str], at: int) -> int:
 
 def _parts(match: re.Match[str]) -> dict[str, str]:
     return {
-        name.rstrip("23"): value.strip()
+        name.rstrip("234"): value.strip()
         for name, value in match.groupdict().items()
         if value and value.strip()
     }
