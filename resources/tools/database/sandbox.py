@@ -11,7 +11,7 @@ import tempfile
 import time
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from resources.tools.database import cells, worker
 from resources.tools.database.snapshot import Snapshot
@@ -20,6 +20,11 @@ DEADLINE_S = 5.0
 """Wall seconds after which the process is killed."""
 
 MAX_OUTPUT = 4 << 20
+_LINK = "snapshot"
+"""The only name in the directory of the process."""
+
+_MOUNT = ("-rnm", "sh", "-c", f'mount --bind "$0" {_LINK} && exec "$@"')
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class QueryAnswer(NamedTuple):
@@ -40,15 +45,39 @@ class QueryAnswer(NamedTuple):
 
 
 @cache
-def _prefix() -> tuple[str, ...]:
-    """Cut the network off where the system lets an ordinary process do so."""
+def _isolation() -> Literal["mount", "network", "none"]:
+    """Find out what the system lets an ordinary process cut off: its view of the files' places, its network.
+
+    With mount namespaces the snapshot appears under a neutral name; elsewhere a query over a large table can
+    read where the cache lies, and nothing else.
+    """
     unshare = shutil.which("unshare")
     if unshare is None:
-        return ()
-    probe = subprocess.run(  # noqa: PLW1510 - its failure is the answer
-        [unshare, "-rn", "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10
+        return "none"
+    with tempfile.TemporaryDirectory(prefix="viano-probe-") as place:
+        for name in ("a", _LINK):
+            (Path(place) / name).touch()
+        if _works([unshare, *_MOUNT, str(Path(place) / "a"), "true"], place):
+            return "mount"
+        return "network" if _works([unshare, "-rn", "true"], place) else "none"
+
+
+def _works(command: list[str], place: str) -> bool:
+    done = subprocess.run(  # noqa: PLW1510 - its failure is the answer
+        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, cwd=place
     )
-    return (unshare, "-rn") if probe.returncode == 0 else ()
+    return done.returncode == 0
+
+
+def _command(snapshot: Path, place: Path) -> list[str]:
+    """Return the command that runs the worker in `place`, with the snapshot there as `_LINK`."""
+    python = [sys.executable, "-I", str(Path(worker.__file__))]
+    isolation = _isolation()
+    if isolation == "mount":
+        (place / _LINK).touch()
+        return ["unshare", *_MOUNT, str(snapshot), *python]
+    (place / _LINK).symlink_to(snapshot)
+    return ["unshare", "-rn", *python] if isolation == "network" else python
 
 
 def select(
@@ -64,7 +93,7 @@ def select(
         cell_limit: most characters of one cell.
     """
     job = {
-        "file": str(snapshot.file),
+        "file": _LINK,
         "tables": {table.name: table.rows for table in snapshot.catalog.tables},
         "sql": sql,
         "limit": limit,
@@ -74,12 +103,12 @@ def select(
     }
     with tempfile.TemporaryDirectory(prefix="viano-query-") as empty:
         process = subprocess.Popen(
-            [*_prefix(), sys.executable, "-I", str(Path(worker.__file__))],
+            _command(snapshot.file.resolve(), Path(empty)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=empty,
-            env={},
+            env={"PATH": _PATH},
         )
         output = _talk(process, json.dumps(job).encode(), deadline)
     return _read(output)

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 _SENTINELS = tuple(
     bytes([n]) for n in (0xFF, 0xFE, 0xFD, 0xFC, 0xF9, 0xC0, 0xC1, 1, 2, 3, 4, 5, 6, 7, 0x1C, 0x1D)
 )
 _DIGITS = b"0123456789.,()"
-_NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|0[xX][0-9a-fA-F]+|true|false|TRUE|FALSE")
 _TWO_WORDS = re.compile(rb"[\w.]\s+[\w.]")
 _NULLS = frozenset({b"NULL", b"null"})
-_PREFIXES = frozenset({b"", b"_binary", b"x", b"b", b"n", b"e", b"_utf8", b"_utf8mb4", b"_latin1"})
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
 _MYSQL_ESCAPES = {
     b"0": b"\0",
@@ -120,15 +119,18 @@ def _tokens(skeleton: bytes, mark: bytes) -> tuple[list[bytes], int]:
     tokens = flat.split(b",")
     rest = b"," + flat
     rest = rest.replace(b"NULL", b"").replace(b",-", b",").translate(None, _DIGITS + mark)
-    if (rest or b"" in tokens) and not all(_literal(token, mark) for token in tokens):
+    if (rest or b"" in tokens) and _literals(mark).fullmatch(flat) is None:
         return [], 0
     return tokens, widths.pop() + 1
 
 
-def _literal(token: bytes, mark: bytes) -> bool:
-    if token.endswith(mark):
-        return token.rstrip(mark).lower() in _PREFIXES
-    return token in _NULLS or _NUMBER.fullmatch(token) is not None
+@cache
+def _literals(mark: bytes) -> re.Pattern[bytes]:
+    """Return what matches a list of literals as a whole, in one walk of the matcher."""
+    string = rb"(?:(?i:_binary|x|b|n|e|_utf8|_utf8mb4|_latin1)?+" + re.escape(mark) + rb"++)"
+    number = rb"[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?![\w.])"
+    one = rb"(?:" + string + rb"|0[xX][0-9a-fA-F]++|" + number + rb"|NULL|null|true|false|TRUE|FALSE)"
+    return re.compile(one + rb"(?:," + one + rb")*+")
 
 
 def _merge(tokens: list[bytes], strings: list[bytes], mark: bytes, *, simple: bool) -> list[bytes | None]:
