@@ -17,6 +17,7 @@ from typing import NamedTuple
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
 _MOJIBAKE = re.compile("[ÂÃâÅÄ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
+_NON_ASCII = re.compile("[^\x00-\x7f]+")
 _BINARY_CONTROLS = frozenset(range(32)) - {7, 8, 9, 10, 12, 13, 27}
 
 
@@ -245,19 +246,21 @@ def coarse(text: str, span: Span, line_starts: Sequence[int], encoding: str) -> 
 
 
 def mojibake(text: str) -> str | None:
-    """Return the repaired text when `text` is UTF-8 that was once read as Windows-1252, else None."""
-    if _MOJIBAKE.search(text) is None:
-        return None
+    """Return the repaired text when parts of it are UTF-8 that was once read as Windows-1252, else None."""
+    repaired = _NON_ASCII.sub(_repaired_run, text) if _MOJIBAKE.search(text) is not None else text
+    return repaired if repaired != text else None
+
+
+def _repaired_run(match: re.Match[str]) -> str:
     raw = bytearray()
-    for char in text:
+    for char in match[0]:
         try:
             raw += char.encode("cp1252")
         except UnicodeEncodeError:
             if ord(char) > 0xFF:
-                return None
+                return match[0]
             raw.append(ord(char))
     try:
-        repaired = raw.decode("utf-8")
+        return raw.decode("utf-8")
     except UnicodeDecodeError:
-        return None
-    return repaired if repaired != text else None
+        return match[0]

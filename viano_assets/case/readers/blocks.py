@@ -84,6 +84,7 @@ _RULE = re.compile(r"\s{0,3}(?:[-*_=]\s*){3,}$|\s*</?(?:details|div|p|br|hr)\b[^
 _TABLE = re.compile(r"\s*\|.*\|\s*$|\s*\|\|.*")
 _QUOTE = re.compile(r"\s{0,3}>")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
+_HEADINGS = (_ATX, _JIRA, _WIKI)
 _BLOCK_START = (_ATX, _JIRA, _WIKI, _PANEL, _FENCE, _JIRA_FENCE, _HTML_FENCE, _TABLE, _QUOTE)
 
 
@@ -106,6 +107,14 @@ class _Cutter:
     def __init__(self, text: str) -> None:
         self._lines = lines_of(text)
         self._at = 0
+        # In Jira markup `#` numbers an item; in Markdown it is a heading.
+        headings = (
+            (_JIRA, _WIKI) if any(_JIRA.match(line.text) for line in self._lines) else (_ATX, _JIRA, _WIKI)
+        )
+        self._headings = headings
+        self._starts = tuple(
+            pattern for pattern in _BLOCK_START if pattern in headings or pattern not in _HEADINGS
+        )
 
     def run(self) -> Iterator[Block]:
         while self._at < len(self._lines):
@@ -186,7 +195,7 @@ class _Cutter:
         return None
 
     def _marked_heading(self, line: Line) -> Block | None:
-        for pattern in (_ATX, _JIRA, _WIKI):
+        for pattern in self._headings:
             match = pattern.match(line.text)
             if match is not None and match[2].strip():
                 return self._headed(
@@ -289,7 +298,7 @@ class _Cutter:
         while self._at < len(self._lines):
             line = self._lines[self._at]
             text = line.text
-            if not text.strip() or any(pattern.match(text) for pattern in _BLOCK_START):
+            if not text.strip() or any(pattern.match(text) for pattern in self._starts):
                 break
             if (
                 text.lstrip().startswith("<!--")

@@ -68,6 +68,7 @@ class _State:
     section: Section | None
     level: int = 0
     title: str = ""
+    place: tuple[int, int] = (0, 0)
     used: bool = True
     offers_fix: bool = False
 
@@ -149,14 +150,22 @@ class _Reader:
 
     def _heading(self, block: Block) -> None:
         state = self._state
-        if block.level <= state.level:
+        if block.level <= state.level or not state.level:
             self._close()
+        elif not state.used and state.section is not None:
+            self._add(SourceType.REPORT, *state.place, "heading")
         self._trace_ends()
         self.headings.append(block)
         if block.section is None and block.level > state.level and state.section is not None and state.level:
             self._add(self._type(block), block.start, block.end, "heading")
             return
-        self._state = _State(block.section or self._passage.section, block.level, block.title, used=False)
+        self._state = _State(
+            block.section or self._passage.section,
+            block.level,
+            block.title,
+            (block.start, block.end),
+            used=False,
+        )
         if block.section is None and block.title:
             self._state.used = True
             self._prose(block.start, block.end, SourceType.REPORT, "heading")
@@ -289,7 +298,7 @@ class _Reader:
             elif block.kind is BlockKind.ITEM and steps:
                 self._prose(start, end, kind_of, None, step=str(self._step) if self._step else "")
             else:
-                self._prose(start, end, kind_of, None)
+                self._prose(start, end, kind_of, "title" if section is Section.TITLE else None)
 
     def _item_runs(self, block: Block) -> Iterator[tuple[int, int, tuple[str, dict[str, str]] | None]]:
         """As `_runs`; a list item is looked at with its bullet, which some frame forms need."""

@@ -161,8 +161,7 @@ def read_report(
             notes += read.notes
             marked = splitter.mark(passage, read.pieces, read.headings)
             typed += [_Typed(passage, piece) for piece in marked]
-            if passage.is_title and not title:
-                title = " ".join(clean.text.split())
+            title = title or next((" ".join(p.text.split()) for p in read.pieces if p.kind == "title"), "")
     notes += splitter.notes()
     sources = _sources(typed, input_path, input_sha256, notes)
     title = title or _title(typed)
