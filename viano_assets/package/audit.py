@@ -90,10 +90,10 @@ class Auditor:
     ) -> tuple[PackageAudit, StoredHead | None]:
         """Return everything wrong with a package, and its head when that much is readable."""
         found = _Findings()
-        listing = Listing([], [])
+        listing = Listing([], 0, [])
         try:
             listing = self._reader.listing(paths)
-            head = self._reader.head(paths, case_id, max(listing.numbers), since)
+            head = self._reader.head(paths, case_id, listing.newest, since)
         except PackageError as error:
             found.add(error)
             strangers = tuple(self.strangers(paths))

@@ -12,7 +12,7 @@ from viano_assets.errors import InputError, PackageError
 from viano_assets.package.filesystem import FileSystem, raise_reading, storage_error
 
 CHUNK = 1 << 20
-_WHOLE = 4 << 20
+_WHOLE = 1 << 20
 _KEPT = 64 << 20
 
 
@@ -84,6 +84,21 @@ class Containers:
                 self._bytes = min(file.size, _WHOLE)
             self._kept[number] = file
         return file
+
+    def piece(self, number: int, offset: int, size: int) -> bytes | memoryview:
+        """Return one range without reading the rest of a container that is not kept."""
+        file = self._kept.get(number)
+        if file is not None:
+            return file.read(offset, size)
+        path = self._place(number)
+        try:
+            descriptor = self._filesystem.open_file(path)
+            try:
+                return self._filesystem.read(descriptor, size, offset)
+            finally:
+                self._filesystem.close(descriptor)
+        except OSError as error:
+            raise_reading(error, path)
 
     def drop(self, number: int) -> None:
         """Forget one container."""

@@ -261,10 +261,10 @@ class OsFileSystem:
 
 
 def _entry_kind(entry: os.DirEntry[str]) -> Kind:
-    if entry.is_symlink():
-        return "link"
     if entry.is_file(follow_symlinks=False):
         return "file"
+    if entry.is_symlink():
+        return "link"
     return "directory" if entry.is_dir(follow_symlinks=False) else "other"
 
 

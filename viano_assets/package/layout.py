@@ -22,6 +22,7 @@ OBJECT_NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
 TEMPORARY_NAME = re.compile(r"t-[0-9a-f]{16}", re.ASCII)
 STAGING_NAME = re.compile(r"\.new-[0-9a-f]{16}", re.ASCII)
 _GENERATION = re.compile(r"g(?!0{8}\.)([0-9]{8}|[1-9][0-9]{8,17})\.zip", re.ASCII)
+_ALL_PLAIN = re.compile(r"(?:g(?!0{8})[0-9]{8}\.zip\n)*", re.ASCII)
 _LOOKS_MANAGED = re.compile(r"g.*\d.*|.*\.zip.*|.*\.gen", re.IGNORECASE | re.DOTALL)
 
 
@@ -65,10 +66,16 @@ class CasePaths(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The generations found, unsorted, and the names that are not ours."""
+    """The managed names of `gens/`, unsorted, the highest number, and the names that are not ours."""
 
-    numbers: list[int]
+    names: list[str]
+    newest: int
     unknown: list[str]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The generation numbers, unsorted."""
+        return [int(name[1:-4]) for name in self.names]
 
 
 def read_listing(entries: Iterable[DirEntry], where: str) -> Listing:
@@ -80,14 +87,20 @@ def read_listing(entries: Iterable[DirEntry], where: str) -> Listing:
         PackageError: `malformed_generation_name` for a name that imitates a managed one, or
             `not_a_regular_file` for a managed name that is a link or no file.
     """
-    numbers = []
+    names: list[DirEntry] = []
+    others: list[DirEntry] = []
     unknown = []
-    for name, kind in entries:
-        match = _GENERATION.fullmatch(name)
-        if match is not None:
+    for entry in entries:
+        (names if entry.kind == "file" else others).append(entry)
+    plain = [entry.name for entry in names]
+    if not _all_plain(plain):
+        others += names
+        plain = []
+    for name, kind in others:
+        if _GENERATION.fullmatch(name):
             if kind != "file":
                 raise PackageError("not_a_regular_file", f"a generation is a {kind}", where=f"{where}/{name}")
-            numbers.append(int(match[1]))
+            plain.append(name)
         elif _LOOKS_MANAGED.fullmatch(name):
             raise PackageError(
                 "malformed_generation_name",
@@ -97,4 +110,11 @@ def read_listing(entries: Iterable[DirEntry], where: str) -> Listing:
             )
         else:
             unknown.append(name)
-    return Listing(numbers, unknown)
+    newest = max(plain, key=lambda name: (len(name), name), default="")
+    return Listing(plain, int(newest[1:-4]) if newest else 0, unknown)
+
+
+def _all_plain(names: list[str]) -> bool:
+    """Say in one match whether all names are generations of eight digits, which they nearly always are."""
+    text = "\n".join([*names, ""])
+    return text.count("\n") == len(names) and _ALL_PLAIN.fullmatch(text) is not None

@@ -18,7 +18,11 @@ MAX_PART_BYTES = 255
 MAX_PATH_BYTES = 4_096
 """Longest path in UTF-8 bytes."""
 
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+-]*(?:[./][A-Za-z0-9_+-]+)*", re.ASCII)
+_PLAIN = re.compile(
+    r"(?!(?:.*/)?(?:con|prn|aux|nul|clock|com[0-9]|lpt[0-9])(?:[./]|$))"
+    r"[a-z0-9_][a-z0-9_+-]*(?:[./][a-z0-9_+-]+)*",
+    re.ASCII | re.IGNORECASE,
+)
 _RESERVED = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³])\s*(?:\..*)?",
     re.IGNORECASE | re.DOTALL,
@@ -60,15 +64,13 @@ def name_problem(name: str, *, portable: bool = True) -> str | None:
         portable: also refuse what only other systems cannot hold (device names, ':' and trailing dots);
             switched off for source trees that are indexed and never unpacked under their own names.
     """
+    if len(name) < 200 and _PLAIN.fullmatch(name) and name.count("/") < MAX_DEPTH:
+        return None
     parts = name.split("/")
-    if len(name) < 200 and _PLAIN.fullmatch(name):
-        reserved = portable and any(_RESERVED.fullmatch(part) for part in parts)
-        problem = "a reserved device name" if reserved else None
-    else:
-        problem = _text_problem(name) or _form_problem(name, portable=portable)
-        problem = problem or next(
-            (p for p in (_part_problem(part, portable=portable) for part in parts) if p), None
-        )
+    problem = _text_problem(name) or _form_problem(name, portable=portable)
+    problem = problem or next(
+        (p for p in (_part_problem(part, portable=portable) for part in parts) if p), None
+    )
     if problem is None and len(parts) > MAX_DEPTH:
         return f"more than {MAX_DEPTH} parts"
     return problem

@@ -91,7 +91,7 @@ class PackageReader:
         except OSError as error:
             raise_reading(error, paths.generations)
         listing = read_listing(entries, paths.generations)
-        if not listing.numbers:
+        if not listing.newest:
             raise PackageError(
                 "no_generation", "the case directory holds no generation", where=paths.generations
             )
@@ -135,7 +135,7 @@ class PackageReader:
 
     def newest(self, paths: CasePaths) -> int:
         """Return the highest generation number, compared as a number."""
-        return max(self.listing(paths).numbers)
+        return self.listing(paths).newest
 
     def load(self, paths: CasePaths, case_id: str, number: int, since: int | None = None) -> StoredHead:
         """Validate generation `number` as a head: identity, chain, history and every live byte.
@@ -224,9 +224,9 @@ class PackageReader:
         return records
 
     def _sealed(self, paths: CasePaths, segment: Segment, containers: Containers) -> SealedSegment:
-        data = containers.get(segment.generation).read(segment.offset, segment.size)
+        data = containers.piece(segment.generation, segment.offset, segment.size)
         where = f"{paths.generation(segment.generation)} history {segment.first}-{segment.last}"
-        if len(data) != segment.size or sha256_hex(bytes(data)) != segment.sha256:
+        if len(data) != segment.size or container.digest(data) != segment.sha256:
             raise PackageError("history_damaged", "a history segment does not have its hash", where=where)
         known = self._segments.get(segment.sha256)
         if known is None:

@@ -26,6 +26,7 @@ from viano_assets.package.names import name_problem
 SCHEMA = "package-v1"
 _SCHEMA = re.compile(r"package-v([0-9]{1,6})", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 _IDENTITY_KEYS = ("schema", "case", "package", "gen", "prev", "revision")
 _MANIFEST_KEYS = ("lifecycle", "pointers", "overlay", "routing")
 _ENTRY_KEYS = ("event", "phase", "detail", "at", "put", "raw", "snapshot")
@@ -129,6 +130,13 @@ def located_segment(segment: Segment, generation: int, record_bytes: int) -> Seg
     return segment._replace(offset=segment.offset + RECORD_START + record_bytes)
 
 
+class _Own(NamedTuple):
+    """The container a record lies in: its generation, and the offset of the first byte after the record."""
+
+    generation: int
+    base: int
+
+
 class _Bad(Exception):  # noqa: N818 - private signal, translated before it leaves the module
     """A field does not have its form."""
 
@@ -157,32 +165,38 @@ def _optional_text(value: Any, what: str) -> str | None:
     return None if value is None else _text(value, what)
 
 
-def _stored(path: str, value: Any, generation: int, *, raw: bool) -> Stored:
-    _need(type(value) is list and len(value) == 4, f"place of {path!r}")
+def _stored(path: str, value: Any, own: _Own, *, raw: bool) -> Stored:
+    """Read one place; an offset into the own container becomes absolute."""
+    if type(value) is not list or len(value) != 4:
+        raise _Bad(f"place of {path!r}")
     digest, size, place, offset = value
-    _need(_count(place, "place") <= generation, f"place of {path!r}")
-    _need(place or offset == 0, f"place of {path!r}")
-    return Stored(_hash(digest), _count(size, "size"), place, _count(offset, "offset"), raw)
-
-
-def _path(path: str) -> str:
+    if (
+        type(digest) is not str
+        or not _HASH.fullmatch(digest)
+        or type(size) is not int
+        or type(place) is not int
+        or type(offset) is not int
+        or not 0 <= place <= own.generation
+        or size < 0
+        or offset < 0
+        or (place == 0 and offset)
+    ):
+        raise _Bad(f"place of {path!r}")
     problem = name_problem(path)
-    _need(problem is None, f"path {path!r} has {problem}")
-    return path
+    if problem is not None:
+        raise _Bad(f"path {path!r} has {problem}")
+    return Stored(digest, size, place, offset + own.base if place == own.generation else offset, raw)
 
 
-def _put(fields: dict[str, Any], generation: int) -> dict[str, Stored]:
+def _put(fields: dict[str, Any], own: _Own) -> dict[str, Stored]:
     raw_list = fields["raw"]
     _need(type(fields["put"]) is dict and type(raw_list) is list, "put")
     raw = set(raw_list)
     _need(sorted(raw) == raw_list and raw <= fields["put"].keys(), "raw")
-    return {
-        _path(path): _stored(path, value, generation, raw=path in raw)
-        for path, value in fields["put"].items()
-    }
+    return {path: _stored(path, value, own, raw=path in raw) for path, value in fields["put"].items()}
 
 
-def _snapshot(value: Any, generation: int) -> Snapshot | None:
+def _snapshot(value: Any, own: _Own) -> Snapshot | None:
     if value is None:
         return None
     _need(type(value) is dict and value.keys() == {"files", "segments"}, "snapshot")
@@ -190,7 +204,7 @@ def _snapshot(value: Any, generation: int) -> Snapshot | None:
     files = {}
     for path, item in value["files"].items():
         _need(type(item) is list and len(item) == 5 and type(item[4]) is int and item[4] in {0, 1}, "listing")
-        files[_path(path)] = _stored(path, item[:4], generation, raw=bool(item[4]))
+        files[path] = _stored(path, item[:4], own, raw=bool(item[4]))
     segments = []
     expected = 1
     for item in value["segments"]:
@@ -200,12 +214,11 @@ def _snapshot(value: Any, generation: int) -> Snapshot | None:
             _hash(digest), _count(size, "segment"), _count(place, "segment", 1), _count(offset, "segment"),
             _count(first, "segment", 1), _count(last, "segment", 1),
         )  # fmt: skip
-        _need(
-            segment.first == expected and first <= last < generation and place <= generation, "segment range"
-        )
+        _need(segment.first == expected and first <= last < own.generation, "segment range")
+        _need(place <= own.generation, "segment place")
         expected = last + 1
-        segments.append(segment)
-    _need(expected == generation, "history does not reach the snapshot")
+        segments.append(located_segment(segment, own.generation, own.base - RECORD_START))
+    _need(expected == own.generation, "history does not reach the snapshot")
     return Snapshot(files, tuple(segments))
 
 
@@ -241,7 +254,8 @@ def _manifest(fields: dict[str, Any], generation: int) -> Manifest:
 def _decode(raw: bytes, fields: dict[str, Any]) -> Record:
     _need(fields.keys() == _KEYS, "fields")
     generation = _count(fields["gen"], "gen", 1)
-    put = _put(fields, generation)
+    own = _Own(generation, RECORD_START + len(raw))
+    put = _put(fields, own)
     manifest = _manifest(fields, generation)
     _need(type(fields["detail"]) is dict, "detail")
     checkpoint = Checkpoint(
@@ -255,13 +269,9 @@ def _decode(raw: bytes, fields: dict[str, Any]) -> Record:
     )
     previous = None if fields["prev"] is None else _hash(fields["prev"])
     _need((previous is None) == (generation == 1), "prev")
-    snapshot = _snapshot(fields["snapshot"], generation)
+    snapshot = _snapshot(fields["snapshot"], own)
     _need(generation > 1 or snapshot is not None, "the first generation is a snapshot")
-    put = located(put, generation, len(raw))
-    if snapshot is not None:
-        files = located(snapshot.files, generation, len(raw))
-        _need(put.items() <= files.items(), "listing lacks new files")
-        snapshot = Snapshot(files, tuple(located_segment(s, generation, len(raw)) for s in snapshot.segments))
+    _need(snapshot is None or put.items() <= snapshot.files.items(), "listing lacks new files")
     return Record(sha256_hex(raw), len(raw), manifest, previous, put, checkpoint, snapshot)
 
 
@@ -286,7 +296,7 @@ def decode(raw: bytes, where: str) -> Record:
                     hint="use the release that wrote it, or a newer one",
                 )
             raise _Bad("schema")  # noqa: TRY301
-        if canonical_json(fields) != raw:
+        if _CANONICAL.encode(fields).encode() != raw:
             raise _Bad("not in canonical form")  # noqa: TRY301
         return _decode(raw, fields)
     except (_Bad, ValueError, RecursionError, ContractError, TypeError) as error:

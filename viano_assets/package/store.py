@@ -195,7 +195,7 @@ class CheckpointStore:
             witness = self._witness(case_id)
             since = witness and witness.since
             listing = self._reader.listing(paths)
-            head = self._reader.load(paths, case_id, max(listing.numbers), since)
+            head = self._reader.load(paths, case_id, listing.newest, since)
             self._confirm(witness, head)
             if package_id is not None and head.manifest.package_id != package_id:
                 raise PackageError(
