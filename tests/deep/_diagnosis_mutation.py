@@ -1,0 +1,31 @@
+"""Mutation run of the gates, in a process of its own: `python -m tests.deep._diagnosis_mutation`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from tests.deep._mutation import passes, run
+
+DIAGNOSIS = ["tests/phases/diagnosis/test_rules.py", "tests/phases/diagnosis/test_claims.py"]
+REQUEST = ["tests/phases/change_request"]
+PLAN = (
+    ("viano_assets.phases.diagnosis.rules", DIAGNOSIS),
+    ("viano_assets.phases.diagnosis.text_rules", DIAGNOSIS),
+    ("viano_assets.phases.diagnosis.ground", DIAGNOSIS),
+    ("viano_assets.phases.diagnosis.claims", DIAGNOSIS),
+    ("viano_assets.phases.change_request.rules", REQUEST),
+)
+
+
+def main() -> int:
+    if not passes([*DIAGNOSIS, *REQUEST]):
+        sys.stderr.write("the tests fail without any mutation\n")
+        return 1
+    report = run(PLAN)
+    sys.stdout.write(json.dumps({"mutants": report.total, "mutation_score": round(report.score, 4)}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
