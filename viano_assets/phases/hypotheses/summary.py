@@ -1,4 +1,7 @@
-"""The register of hypotheses for people: what each predicts, what would falsify it, what it stands on."""
+"""The register of hypotheses for people: what each predicts, what would falsify it, what it stands on.
+
+The Markdown is verified byte for byte on every replay: another wording needs another artifact version.
+"""
 
 from __future__ import annotations
 

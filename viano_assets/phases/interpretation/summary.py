@@ -1,4 +1,7 @@
-"""The interpretation for people: every statement with the words of the report it rests on."""
+"""The interpretation for people: every statement with the words of the report it rests on.
+
+The Markdown is verified byte for byte on every replay: another wording needs another artifact version.
+"""
 
 from __future__ import annotations
 
