@@ -144,6 +144,13 @@ def test_a_cited_search_cites_its_few_hits_and_none_of_many() -> None:
     assert {p["basis"] for p in localise(_citing("E1"), (), many)["files"]} == {"retrieved"}
 
 
+def test_the_dump_of_a_row_is_no_fault_place() -> None:
+    row = Location(path="world.sql", table="berth_step", key={"berth": "3"})
+    ranked = localise(_citing("E1"), (), {"E1": record("E1", "row", row)})
+    assert ranked["files"] == []
+    assert [place["table"] for place in ranked["rows"]] == ["berth_step"]
+
+
 def test_lists_are_capped() -> None:
     hits = tuple(Location(path=f"f{n}.py") for n in range(80))
     ranked = localise(_citing(), (), {"E1": record("E1", "ranking", Location(), places=hits)})

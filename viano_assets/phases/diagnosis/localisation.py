@@ -194,9 +194,10 @@ def _resolved(hit: _Hit, known: Mapping[str, Sequence[_Symbol]]) -> list[_Hit]:
 
 
 def _files(hits: Iterable[_Hit]) -> list[dict[str, Any]]:
+    """Return the files; the dump a row was loaded from is no file to look at."""
     found: dict[str, dict[str, Any]] = {}
     for hit in hits:
-        if hit.location.path is not None:
+        if hit.location.path is not None and hit.location.table is None:
             entry = found.setdefault(
                 hit.location.path, {"path": hit.location.path, "basis": hit.basis, "evidence_ids": []}
             )
