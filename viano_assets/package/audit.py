@@ -156,7 +156,9 @@ class Auditor:
             PackageError: a record cannot be read, so what is named is not known.
         """
         named = self._reader.named_objects(paths, head)
-        found = []
+        found: list[Garbage] = []
+        if self._filesystem.kind(paths.objects) is None:
+            return found
         try:
             for name, kind in self._filesystem.scan(paths.objects):
                 if kind == "file" and OBJECT_NAME.fullmatch(name) and name not in named:

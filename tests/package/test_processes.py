@@ -1,0 +1,126 @@
+"""Real processes that race for one case, die with its lock, and are stopped with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.cases import first_change, grown, next_change
+from tests.support.processes import first_line, go, worker
+from viano_assets.errors import BusyError
+from viano_assets.package.store import CheckpointStore
+
+
+@pytest.mark.parametrize(("processes", "commits"), [(2, 8), (8, 2)])
+def test_processes_on_one_case(home: Path, processes: int, commits: int) -> None:
+    """Every acknowledged commit is there once, in the generation that was acknowledged."""
+    CheckpointStore(home).create("c", first_change(b"small"))
+    with contextlib.ExitStack() as stack:
+        workers = [
+            stack.enter_context(worker("commit", str(home), "c", str(commits), f"w{n}"))
+            for n in range(processes)
+        ]
+        assert [first_line(w) for w in workers] == ["ready"] * processes
+        for each in workers:
+            go(each)
+        lines = [line.split() for w in workers for line in w.communicate(timeout=60)[0].splitlines()]
+        assert [w.returncode for w in workers] == [0] * processes
+    head = CheckpointStore(home).latest("c", audit_history=True)
+    told = {int(generation): (name, int(n)) for generation, name, n in lines}
+    stored = {c.generation: (c.detail["by"], c.detail["n"]) for c in head.checkpoints[1:]}
+    assert len(told) == processes * commits
+    assert told == stored
+
+
+def test_a_killed_owner_frees_the_lock(store: CheckpointStore, home: Path) -> None:
+    with worker("hold", str(home), "c") as owner:
+        assert first_line(owner) == "held"
+        with pytest.raises(BusyError) as caught, store.lock("c"):
+            pass
+        assert (caught.value.code, caught.value.exit_status) == ("case_busy", 3)
+        assert store.latest("c").generation == 4
+        os.kill(owner.pid, signal.SIGKILL)
+        owner.wait()
+        start = time.monotonic()
+        assert store.commit(store.latest("c"), next_change(5)).generation == 5
+        assert time.monotonic() - start < 1.0
+
+
+def test_a_stopped_owner_keeps_the_lock(store: CheckpointStore, home: Path) -> None:
+    with worker("hold", str(home), "c") as owner:
+        assert first_line(owner) == "held"
+        os.kill(owner.pid, signal.SIGSTOP)
+        with pytest.raises(BusyError), store.lock("c"):
+            pass
+        with pytest.raises(BusyError):
+            store.collect_garbage("c", dry_run=False)
+
+
+def test_a_forked_child_does_not_own_its_parents_lock(store: CheckpointStore) -> None:
+    with store.lock("c"):
+        child = os.fork()
+        if child == 0:
+            try:
+                with store.lock("c"):
+                    os._exit(1)
+            except BusyError:
+                os._exit(0)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        with pytest.raises(BusyError), CheckpointStore(store.home).lock("c"):
+            pass
+
+
+def test_threads_share_one_store(home: Path) -> None:
+    store = CheckpointStore(home)
+    for number in range(4):
+        store.create(f"c{number}", first_change(b"small"))
+    failures: list[BaseException] = []
+
+    def work(case_id: str) -> None:
+        try:
+            head = store.latest(case_id)
+            for number in range(2, 12):
+                with store.lock(case_id):
+                    head = store.commit(store.latest(case_id), next_change(number))
+            assert head.generation == 11
+        except BaseException as error:  # noqa: BLE001 - the main thread asserts on it
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(f"c{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert all(store.verify(f"c{n}", audit_history=True).good for n in range(4))
+
+
+def test_two_creators_of_one_name(home: Path) -> None:
+    """One wins, the other is told, whatever the letter case."""
+    outcomes: list[str] = []
+    barrier = threading.Barrier(6)
+
+    def create(name: str) -> None:
+        store = CheckpointStore(home)
+        barrier.wait()
+        try:
+            grown(store, name, 1)
+            outcomes.append("made")
+        except Exception as error:  # noqa: BLE001 - the code is what matters
+            outcomes.append(str(getattr(error, "code", error)))
+
+    threads = [threading.Thread(target=create, args=(n,)) for n in ("Bug", "BUG", "bug") * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["case_exists"] * 5 + ["made"]
+    assert len(CheckpointStore(home).case_ids()) == 1
