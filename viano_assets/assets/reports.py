@@ -83,6 +83,27 @@ def phase_report(session: Session, head: Head, key: str, revision: int, phase: P
     )
 
 
+def _standing(item: Mapping[str, Any]) -> str:
+    level = item["effective_confidence"] or "unassessed"
+    asked = item["requested_confidence"]
+    capped = f" (asked for {asked})" if asked and asked != level else ""
+    return f"{item['id']}  {item['title']}: {level}{capped}, {item['status']}"
+
+
+def _verdict(diagnosis: Mapping[str, Any]) -> str:
+    if diagnosis["status"] == "confirmed":
+        return f"confirmed, {diagnosis['confidence']}: {diagnosis['root_cause']['summary']}"
+    return f"inconclusive, {diagnosis['inconclusive_kind']}: {diagnosis['final_reason']}"
+
+
+def _place(item: Mapping[str, Any]) -> str:
+    if item.get("table"):
+        key = ", ".join(f"{name}={value}" for name, value in (item.get("key") or {}).items())
+        return f"{item['table']} [{key}]" if key else str(item["table"])
+    line = f":{item['line_start']}" if item.get("line_start") else ""
+    return f"{item['path']}{line}  {item.get('symbol') or ''}".rstrip()
+
+
 class _Own:
     """A phase's own metadata and checks."""
 
@@ -131,13 +152,7 @@ def _investigation(session: Session, head: Head, revision: int) -> _Own:
         "budget per hypothesis": balance_plot(series),
         "evidence": [row._asdict() for row in evidence_rows(records)][:200],
         "evidence records": len(records),
-        "hypotheses": [
-            {
-                name: item[name]
-                for name in ("id", "title", "status", "requested_confidence", "effective_confidence")
-            }
-            for item in view["hypotheses"]
-        ],
+        "hypotheses": "\n".join(map(_standing, view["hypotheses"])),
         "not examined": view["not_examined"],
         "spend": view["spend"],
     }
@@ -178,9 +193,8 @@ def _diagnosis(session: Session, head: Head, revision: int) -> _Own:
     tested = [h["id"] for h in view["hypotheses"] if (h["countercheck"] or {}).get("adequate")]
     places = view["localisation"]
     metadata = {
-        "status": diagnosis["status"],
-        "confidence": diagnosis["confidence"],
-        "where": (places["rows"] or places["symbols"] or places["files"])[:5],
+        "verdict": _verdict(diagnosis),
+        "where": "\n".join(_place(p) for p in (places["rows"] or places["symbols"] or places["files"])[:5]),
         "deciding question": view["deciding_question"],
         "spend": view["spend"],
     }
