@@ -200,7 +200,8 @@ def _groups(
             for offset, kind in enumerate(kinds):
                 value = match[first + offset]
                 if value and _is_value(value) and value.lower() not in _LOCAL_HOSTS:
-                    yield _Found(*match.span(first + offset), kind)
+                    address = kind == "HOST" and _IPV4.fullmatch(value) is not None
+                    yield _Found(*match.span(first + offset), "IP" if address else kind)
 
     return find
 
@@ -411,7 +412,8 @@ def _pem_bodies(text: str) -> Iterator[_Found]:
         end = _PEM_END.search(text, begin.end())
         stop = end.start() if end is not None else len(text)
         for line in re.finditer(r"[^\r\n]+", text[begin.end() : stop]):
-            yield _Found(begin.end() + line.start(), begin.end() + line.end(), "SECRET")
+            if "REDACTED_" not in line[0]:
+                yield _Found(begin.end() + line.start(), begin.end() + line.end(), "SECRET")
         at = end.end() if end is not None else len(text)
 
 

@@ -108,9 +108,9 @@ class _Cutter:
         self._lines = lines_of(text)
         self._at = 0
         # In Jira markup `#` numbers an item; in Markdown it is a heading.
-        headings = (
-            (_JIRA, _WIKI) if any(_JIRA.match(line.text) for line in self._lines) else (_ATX, _JIRA, _WIKI)
-        )
+        jira = any(_JIRA.match(line.text) for line in self._lines)
+        mixed = any(line.text.startswith("##") for line in self._lines)
+        headings = (_JIRA, _WIKI) if jira and not mixed else _HEADINGS
         self._headings = headings
         self._starts = tuple(
             pattern for pattern in _BLOCK_START if pattern in headings or pattern not in _HEADINGS

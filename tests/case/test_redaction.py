@@ -1,0 +1,315 @@
+# ruff: noqa: E501 - lines stand here as they are found
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import time
+import zipfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.case.reading import REDACTOR
+from viano_assets.case.assembler import dump, load_case
+from viano_assets.case.intake import import_case
+from viano_assets.case.redaction import Flavour, Redactor
+from viano_assets.case.redaction_stream import CsvStream, PlainStream, SqlStream
+from viano_assets.case.view import InputView
+from viano_assets.package.store import CheckpointStore
+
+CANARIES = {
+    "password": "Tr0ub4dor-x9",
+    "spoken": "hunter2!x",
+    "token": "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+    "aws": "AKIAABCDEFGHIJKLMNOP",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
+    "bearer": "abcdef0123456789abcdef",
+    "url": "s3cr3t-in-url",
+    "connection": "dbpassw0rd",
+    "mail": "anna.berg@harbour.example.org",
+    "ip": "93.184.216.34",
+    "ip6": "2001:db8:85a3:8d3:1319:8a2e:370:7348",
+    "mac": "00:1b:44:11:3a:b7",
+    "user": "annaberg77",
+    "hash": "8C5D2B0C1F3A4E5D6C7B8A9F0E1D2C3B4A5F6E7D",
+    "pem": "MIIEowIBAAKCAQEAcanary",
+}
+
+REPORT = f"""# Login fails
+
+**Observed**
+The login of {CANARIES["mail"]} from {CANARIES["ip"]} fails. The password is {CANARIES["spoken"]}
+
+`/home/{CANARIES["user"]}/port/run.log` says nothing. Authorization: Bearer {CANARIES["bearer"]}
+"""
+CONFIG = f"""# world server
+WorldDatabaseInfo = "10.20.30.40;3306;{CANARIES["user"]};{CANARIES["connection"]};world"
+Console.Password = "{CANARIES["password"]}"
+RemoteUrl = https://{CANARIES["user"]}:{CANARIES["url"]}@example.org/x
+ApiKey={CANARIES["token"]}
+-----BEGIN RSA PRIVATE KEY-----
+{CANARIES["pem"]}
+-----END RSA PRIVATE KEY-----
+Rate.Xp = 1
+"""
+LOG = f"""2024-05-01 10:00:00 login from {CANARIES["ip"]}:52011 user={CANARIES["user"]} ok
+2024-05-01 10:00:01 peer {CANARIES["ip6"]} mac {CANARIES["mac"]}
+2024-05-01 10:00:02 jwt {CANARIES["jwt"]} key {CANARIES["aws"]}
+2024-05-01 10:00:03 version 1.2.3.4 on 127.0.0.1:8085
+"""
+DUMP = f"""CREATE TABLE `account` (
+  `id` int NOT NULL,
+  `username` varchar(32) NOT NULL,
+  `sha_pass_hash` varchar(40) NOT NULL,
+  `email` text,
+  `last_ip` varchar(15),
+  PRIMARY KEY (`id`)
+);
+INSERT INTO `account` VALUES (1,'{CANARIES["user"]}','{CANARIES["hash"]}','{CANARIES["mail"]}','{CANARIES["ip"]}'),
+(2,'{CANARIES["user"]}','{CANARIES["hash"]}',NULL,'{CANARIES["ip"]}');
+INSERT INTO `berth` VALUES (7,'north','open');
+"""
+TABLE = f"id;username;password;note\n1;{CANARIES['user']};{CANARIES['password']};fine\n"
+SOURCE = f"""// author: {CANARIES["mail"]}
+static const char* kToken = "{CANARIES["token"]}";
+const std::string password = "{CANARIES["password"]}";
+std::string password = readPassword(config);
+constexpr auto kVersion = "1.2.3.4";
+// bind 0.0.0.0
+Matrix m = left @ right;
+"""
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> tuple[InputView, bytes]:
+    report = tmp_path / "report.md"
+    report.write_text(REPORT)
+    diagnostics = tmp_path / "diag.zip"
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("old.log", LOG)
+    with zipfile.ZipFile(diagnostics, "w") as archive:
+        archive.writestr("config/world.conf", CONFIG)
+        archive.writestr("logs/server.log", LOG.encode("utf-16"))
+        archive.writestr("logs/more.zip", inner.getvalue())
+        archive.writestr("db/dump.sql", DUMP)
+        archive.writestr("db/account.csv", TABLE)
+    source = tmp_path / "src.tar.xz"
+    with tarfile.open(source, "w:xz") as tar:
+        info = tarfile.TarInfo("port/src/login.cpp")
+        info.size = len(SOURCE.encode())
+        tar.addfile(info, io.BytesIO(SOURCE.encode()))
+    store = CheckpointStore(tmp_path / "home")
+    head = import_case(store, case_id="C", report=report, diagnostics=diagnostics, source=source)
+    return InputView.open(store, head, tmp_path / "cache"), dump(load_case(store, head))
+
+
+def test_no_canary_is_left_in_what_tools_and_models_see(view: tuple[InputView, bytes]) -> None:
+    opened, case = view
+    seen = [case]
+    for role in opened.roles:
+        for file in opened.files(role):
+            data = opened.read(role, file.path)
+            seen.append(data if file.encoding != "utf-16-le" else data.decode("utf-16").encode())
+    everything = b"\n".join(seen)
+    left = {name for name, value in CANARIES.items() if value.encode() in everything}
+    assert left == set()
+    assert everything.count(b"REDACTED_") > 30
+
+
+def test_the_same_value_has_the_same_word_in_report_log_dump_and_archive(
+    view: tuple[InputView, bytes],
+) -> None:
+    opened, case = view
+    word = opened.redactor.placeholder("IP", CANARIES["ip"]).encode()
+    assert word in case
+    assert word.decode() in opened.read("diagnostics", "logs/server.log").decode("utf-16")
+    assert word in opened.read("diagnostics", "logs/more.zip!/old.log")
+    assert word in opened.read("diagnostics", "db/dump.sql")
+
+
+def test_lines_and_everything_harmless_stay(view: tuple[InputView, bytes]) -> None:
+    opened, _ = view
+    log = opened.read("diagnostics", "logs/more.zip!/old.log").decode()
+    assert log.count("\n") == LOG.count("\n")
+    assert log.splitlines()[3] == LOG.splitlines()[3]
+    sql = opened.read("diagnostics", "db/dump.sql").decode()
+    assert sql.splitlines()[-1] == "INSERT INTO `berth` VALUES (7,'north','open');"
+    code = opened.read("source", "src/login.cpp").decode().splitlines()
+    assert code[3:] == SOURCE.splitlines()[3:]
+    assert code[2].startswith('const std::string password = "REDACTED_SECRET_')
+
+
+def test_another_package_has_other_words() -> None:
+    """Without the key nobody finds a value by hashing all addresses."""
+    other = Redactor(b"another key")
+    assert other.placeholder("IP", CANARIES["ip"]) != REDACTOR.placeholder("IP", CANARIES["ip"])
+    assert CANARIES["ip"] not in REDACTOR.placeholder("IP", CANARIES["ip"])
+
+
+CODE = [
+    'version = "1.2.3.4"',
+    "assert parse('2.0.1.5') == (2, 0, 1, 5)",
+    "@pytest.mark.parametrize",
+    "z = x@y.T + a@b.real",
+    "password = getpass.getpass()",
+    "def set_password(self, password=None):",
+    'TOKEN = "IDENTIFIER"',
+    '"secret_key": "The name of the field",',
+    "std::unordered_map<int, dead::beef::cafe> a;",
+    "key: value",
+    "#define TOKEN_LIST 1",
+    "user = User(name='x')",
+    "return ip == '127.0.0.1'",
+    "git@github.com:org/repo.git",
+]
+
+
+@pytest.mark.parametrize("line", CODE)
+def test_code_is_not_mangled(line: str) -> None:
+    assert REDACTOR.redact(line, "code") == line
+
+
+@pytest.mark.parametrize(
+    ("flavour", "line", "kinds"),
+    [
+        ("data", 'DatabaseInfo = "db.host;3306;bob;pw1;world"', ["HOST", "ACCOUNT", "SECRET"]),
+        ("data", 'LoginInfo = "127.0.0.1;3306;bob;pw1;auth"', ["ACCOUNT", "SECRET"]),
+        ("data", "smtp_pass=abc", ["SECRET"]),
+        ("data", "<password>abc</password>", ["SECRET"]),
+        ("data", '{"email": "a@b.org", "username": "bob", "password": "x1"}', ["MAIL", "ACCOUNT", "SECRET"]),
+        ("data", "CREATE USER a IDENTIFIED BY 'pw1';", ["SECRET"]),
+        ("data", "Server=x;User Id=bob;Password=pw1;", ["ACCOUNT", "SECRET"]),
+        ("data", "C:\\Users\\annaberg\\port\\a.log", ["ACCOUNT"]),
+        ("data", "mysql -u bob --password pw1", ["SECRET"]),
+        ("prose", "Mein Passwort ist geheim7!", ["SECRET"]),
+        ("prose", "token: abcdef0123456789", ["SECRET"]),
+        ("code", 'host = "8.8.4.4"', ["IP"]),
+    ],
+)
+def test_kinds(flavour: Flavour, line: str, kinds: list[str]) -> None:
+    new = REDACTOR.redact(line, flavour)
+    found = [part.split("_")[0] for part in new.split("REDACTED_")[1:]]
+    assert found == kinds
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Unexpected token: identifier",
+        "Password: the field is not cleared",
+        "The secret is in the details.",
+        "a 12:34:56 b",
+    ],
+)
+def test_prose_that_only_sounds_secret_stays(line: str) -> None:
+    assert REDACTOR.redact(line, "prose") == line
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=40),
+            st.sampled_from([*CONFIG.splitlines(), *LOG.splitlines(), *DUMP.splitlines()]),
+        ),
+        max_size=12,
+    ).map("\n".join),
+    st.sampled_from(["prose", "data", "code"]),
+)
+def test_redaction_keeps_the_lines_and_is_stable(text: str, flavour: Flavour) -> None:
+    once = REDACTOR.redact(text, flavour)
+    assert once.count("\n") == text.count("\n")
+    assert REDACTOR.redact(once, flavour) == once
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, len(DUMP) - 1), max_size=6))
+def test_a_stream_may_be_fed_in_any_pieces_of_whole_lines(cuts: list[int]) -> None:
+    """A table's columns and a row over two lines are remembered from piece to piece."""
+    whole = SqlStream(REDACTOR)
+    expected = whole.feed(DUMP) + whole.finish()
+    ends = sorted({DUMP.rfind("\n", 0, cut) + 1 for cut in cuts} | {0, len(DUMP)})
+    stream = SqlStream(REDACTOR)
+    pieces = [stream.feed(DUMP[a:b]) for a, b in pairwise(ends)]
+    assert "".join(pieces) + stream.finish() == expected
+
+
+def test_a_private_key_cut_between_pieces() -> None:
+    stream = PlainStream(REDACTOR, "data")
+    out = stream.feed("-----BEGIN PRIVATE KEY-----\nabc\n") + stream.feed(
+        "def\n-----END PRIVATE KEY-----\nfree\n"
+    )
+    lines = out.splitlines()
+    assert lines[0] == "-----BEGIN PRIVATE KEY-----"
+    assert all(line.startswith("REDACTED_SECRET_") for line in lines[1:3])
+    assert lines[3:] == ["-----END PRIVATE KEY-----", "free"]
+
+
+def test_sql_forms() -> None:
+    stream = SqlStream(REDACTOR)
+    text = (
+        "INSERT INTO users (id, name, note) VALUES (1, 'bob', 'likes, (brackets)'),\n(2, 'ev''e', 'it''s');\n"
+        "INSERT INTO logins VALUES (1, 'x', 'y');\n"
+        "COPY members (id, email, note) FROM stdin;\n1\ta@b.org\tfine\n\\.\nSELECT 'bob';\n"
+    )
+    out = stream.feed(text)
+    assert "'likes, (brackets)'" in out
+    assert "'it''s'" in out
+    assert "bob'," not in out
+    assert "SELECT 'bob';" in out
+    assert out.count("\n") == text.count("\n")
+    assert "\tfine\n" in out
+
+
+def test_csv_with_quotes_and_line_ends_in_cells() -> None:
+    stream = CsvStream(REDACTOR, "account", ",")
+    text = 'id,username,note\n1,"b, ""x""","two\nlines"\n2,eve,ok\n'
+    out = stream.feed(text[:30]) + stream.feed(text[30:]) + stream.finish()
+    assert '"two\nlines"' in out
+    assert "eve" not in out
+    assert out.count("\n") == text.count("\n")
+
+
+def test_cells_of_binary_tables() -> None:
+    assert REDACTOR.cell("account", "username", "bob").startswith("REDACTED_ACCOUNT_")
+    assert REDACTOR.cell("berth", "name", "north") == "north"
+    assert REDACTOR.cell("audit", "last_ip", "1.2.3.4").startswith("REDACTED_IP_")
+    assert REDACTOR.cell("berth", "note", "mail a@b.org") != "mail a@b.org"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 300_000,
+        "eyJ" * 100_000,
+        "1." * 100_000,
+        ":a" * 100_000,
+        "@a" * 100_000,
+        "key" * 100_000,
+        "'" * 100_000,
+        "://" * 80_000,
+        ";a" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("flavour", ["data", "code"])
+def test_hostile_lines_take_linear_time(text: str, flavour: Flavour) -> None:
+    began = time.process_time()
+    REDACTOR.redact(text, flavour)
+    assert time.process_time() - began < 2
+
+
+def test_the_key_is_no_input_and_no_source(view: tuple[InputView, bytes]) -> None:
+    opened, case = view
+    value = json.loads(case)
+    assert [item["path"] for item in value["inputs"]] == [
+        "inputs/diagnostics/diag.zip",
+        "inputs/report/report.md",
+        "inputs/source/src.tar.xz",
+    ]
+    assert opened.roles == ("report", "diagnostics", "source")
