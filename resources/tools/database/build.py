@@ -224,10 +224,10 @@ _FIELDS = ("kind", "encoding", "input_path", "input_sha256")
 
 def _script_extent(report: ScriptReport, name: str) -> Extent:
     created = {shape.name.casefold() for shape in report.shapes.values()}
-    if name.casefold() in report.touched:
-        return Extent(kind="unknown", basis="statements for it were not applied")
     if report.ended == "cut" and (report.cut_table is None or report.cut_table.casefold() == name.casefold()):
         return Extent(kind="unknown", basis="the file ends inside this table")
+    if name.casefold() in report.touched:
+        return Extent(kind="unknown", basis="statements for it were not applied")
     last = report.sinks[-1].name if report.sinks else None
     if report.by_tool and report.ended != "closing line" and last == name:
         return Extent(kind="unknown", basis="the dump lacks its closing line; this is its last table")

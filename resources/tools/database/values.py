@@ -119,7 +119,7 @@ def _tokens(skeleton: bytes, mark: bytes) -> tuple[list[bytes], int]:
     tokens = flat.split(b",")
     rest = b"," + flat
     rest = rest.replace(b"NULL", b"").replace(b",-", b",").translate(None, _DIGITS + mark)
-    if (rest or b"" in tokens) and _literals(mark).fullmatch(flat) is None:
+    if (rest or b"" in tokens or b"-N" in flat) and _literals(mark).fullmatch(flat) is None:
         return [], 0
     return tokens, widths.pop() + 1
 
