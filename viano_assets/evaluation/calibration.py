@@ -1,0 +1,229 @@
+"""Calibrated confidence: what a level has been worth on known bugs, with its uncertainty.
+
+Per level a beta-binomial posterior with a Jeffreys prior (Brown, Cai and DasGupta 2001), made monotone
+across the ordered levels by pooling adjacent violators (Ayer et al. 1955). Reliability is summed up by the
+expected calibration error beside the band that a perfectly calibrated predictor of the same size would
+show (simulation), the Brier score and its skill against the base rate, AUROC, and the area under the
+risk-coverage curve (Geifman and El-Yaniv 2017). Fewer than `MIN_DECIDED` cases give counts, no rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+LEVELS = ("weakened", "unassessed", "plausible", "supported", "strongly_supported")
+"""Confidence levels, weakest first."""
+
+MIN_DECIDED = 30
+"""Decided cases below which no percentage is given."""
+
+PRIOR = 0.5
+"""Jeffreys prior: both parameters of the beta distribution."""
+
+Floats = NDArray[np.float64]
+
+
+class LevelRate(NamedTuple):
+    """One level: decided cases, right ones, posterior rate and its 95 % interval (None below the minimum)."""
+
+    level: str
+    n: int
+    right: int
+    rate: float | None
+    low: float | None
+    high: float | None
+
+
+class Calibration(NamedTuple):
+    """The whole picture of one stratum; every figure is None where it cannot be given.
+
+    `null_low`, `null_high`: the 95 % band of the ECE under perfect calibration. `top_lower_bound`: the
+    one-sided 95 % lower bound of the rate of `strongly_supported` and `supported` together.
+    """
+
+    decided: int
+    right: int
+    levels: tuple[LevelRate, ...]
+    ece: float | None
+    null_low: float | None
+    null_high: float | None
+    brier: float | None
+    brier_skill: float | None
+    auroc: float | None
+    aurc: float | None
+    top_lower_bound: float | None
+
+    @property
+    def within_null_band(self) -> bool | None:
+        """True when the ECE is no larger than a calibrated predictor's of this size could be."""
+        return None if self.ece is None or self.null_high is None else self.ece <= self.null_high
+
+
+def pooled(right: Sequence[int], n: Sequence[int]) -> list[float]:
+    """Return the monotone posterior means of ordered levels; empty levels take their neighbours' value."""
+    blocks: list[list[float]] = []
+    for k, total in zip(right, n, strict=True):
+        blocks.append([float(k), float(total), 1.0])
+        while len(blocks) > 1 and _mean(blocks[-2]) > _mean(blocks[-1]):
+            last = blocks.pop()
+            blocks[-1] = [a + b for a, b in zip(blocks[-1], last, strict=True)]
+    return [_mean(block) for block in blocks for _ in range(int(block[2]))]
+
+
+def _mean(block: Sequence[float]) -> float:
+    return (block[0] + PRIOR) / (block[1] + 2 * PRIOR)
+
+
+def interval(right: int, n: int, mass: float = 0.95) -> tuple[float, float]:
+    """Return the equal-tailed posterior interval of a rate."""
+    tail = (1 - mass) / 2
+    a, b = right + PRIOR, n - right + PRIOR
+    low = 0.0 if right == 0 else float(beta.ppf(tail, a, b))
+    high = 1.0 if right == n else float(beta.ppf(1 - tail, a, b))
+    return low, high
+
+
+def counts(levels: Sequence[str], right: Sequence[bool]) -> tuple[list[int], list[int]]:
+    """Return per level of `LEVELS` how many were right and how many were decided."""
+    index = {name: number for number, name in enumerate(LEVELS)}
+    codes = np.fromiter((index[name] for name in levels), dtype=np.int64, count=len(levels))
+    hits = np.asarray(right, dtype=np.float64)
+    total = np.bincount(codes, minlength=len(LEVELS))
+    good = np.bincount(codes, weights=hits, minlength=len(LEVELS))
+    return [int(value) for value in good], [int(value) for value in total]
+
+
+def calibrate(
+    levels: Sequence[str], right: Sequence[bool], *, seed: int = 0, simulations: int = 400
+) -> Calibration:
+    """Measure the calibration of decided cases.
+
+    Args:
+        levels: effective level of each decided case.
+        right: whether each was right.
+        seed: of the null band's simulation.
+        simulations: how many calibrated predictors are drawn for it.
+
+    The rates that score a case are fitted without it (leave one out), since the same cases fit and score.
+    """
+    good, total = counts(levels, right)
+    n, k = sum(total), sum(good)
+    if n < MIN_DECIDED:
+        bare = tuple(LevelRate(name, total[i], good[i], None, None, None) for i, name in enumerate(LEVELS))
+        return Calibration(n, k, bare, *([None] * 8))
+    rates = pooled(good, total)
+    rows = tuple(
+        LevelRate(name, total[i], good[i], rates[i], *interval(good[i], total[i]))
+        if total[i]
+        else LevelRate(name, 0, 0, None, None, None)
+        for i, name in enumerate(LEVELS)
+    )
+    left_out = _leave_one_out(good, total)
+    ece = _ece(good, total, left_out)
+    low, high = _null_band(total, rates, seed, simulations)
+    brier, reference = _brier(good, total, left_out)
+    top_right, top_n = good[3] + good[4], total[3] + total[4]
+    bound = float(beta.ppf(0.05, top_right, top_n - top_right + 1)) if top_right else 0.0
+    return Calibration(
+        decided=n,
+        right=k,
+        levels=rows,
+        ece=ece,
+        null_low=low,
+        null_high=high,
+        brier=brier,
+        brier_skill=None if reference == 0 else 1 - brier / reference,
+        auroc=_auroc(good, total),
+        aurc=_aurc(good, total),
+        top_lower_bound=bound if top_n else None,
+    )
+
+
+def _leave_one_out(good: Sequence[int], total: Sequence[int]) -> list[tuple[float, float]]:
+    """Return per level the rate for a right and for a wrong case, each fitted without that case."""
+    found = []
+    for i in range(len(LEVELS)):
+        pair = []
+        for was_right in (1, 0):
+            fewer_good, fewer = list(good), list(total)
+            if total[i] and (good[i] if was_right else total[i] - good[i]):
+                fewer_good[i] -= was_right
+                fewer[i] -= 1
+            pair.append(pooled(fewer_good, fewer)[i])
+        found.append((pair[0], pair[1]))
+    return found
+
+
+def _ece(good: Sequence[int], total: Sequence[int], rates: Sequence[tuple[float, float]]) -> float:
+    n = sum(total)
+    gap = 0.0
+    for k, count, (right_rate, wrong_rate) in zip(good, total, rates, strict=True):
+        if count:
+            forecast = (k * right_rate + (count - k) * wrong_rate) / count
+            gap += count / n * abs(forecast - k / count)
+    return gap
+
+
+def _null_band(
+    total: Sequence[int], rates: Sequence[float], seed: int, simulations: int
+) -> tuple[float, float]:
+    random = np.random.default_rng(seed)
+    draws = np.stack(
+        [random.binomial(count, rate, simulations) for count, rate in zip(total, rates, strict=True)]
+    )
+    values = [
+        _ece(list(map(int, draws[:, j])), total, _leave_one_out(list(map(int, draws[:, j])), total))
+        for j in range(simulations)
+    ]
+    low, high = np.quantile(np.asarray(values), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _brier(
+    good: Sequence[int], total: Sequence[int], rates: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Return the Brier score of the left-out rates and that of the left-out base rate."""
+    n, k = sum(total), sum(good)
+    own = sum(
+        right * (1 - right_rate) ** 2 + (count - right) * wrong_rate**2
+        for right, count, (right_rate, wrong_rate) in zip(good, total, rates, strict=True)
+    )
+    base_right, base_wrong = (k - 1) / (n - 1) if k else 0.0, k / (n - 1) if n > k else 0.0
+    reference = k * (1 - base_right) ** 2 + (n - k) * base_wrong**2
+    return own / n, reference / n
+
+
+def _auroc(good: Sequence[int], total: Sequence[int]) -> float | None:
+    bad = [count - right for count, right in zip(total, good, strict=True)]
+    pairs = sum(good) * sum(bad)
+    if pairs == 0:
+        return None
+    below, won = 0, 0.0
+    for right, wrong in zip(good, bad, strict=True):
+        won += right * (below + wrong / 2)
+        below += wrong
+    return won / pairs
+
+
+def _aurc(good: Sequence[int], total: Sequence[int]) -> float:
+    """Return the mean risk over coverage, strongest level first; ties are taken in expectation."""
+    n = sum(total)
+    covered = wrong = 0.0
+    area = 0.0
+    for right, count in zip(reversed(list(good)), reversed(list(total)), strict=True):
+        share = (count - right) / count if count else 0.0
+        for _ in range(count):
+            covered += 1
+            wrong += share
+            area += wrong / covered / n
+    return area
+
+
+def as_json(calibration: Calibration) -> dict[str, Any]:
+    """Return the JSON form that a snapshot holds."""
+    return {**calibration._asdict(), "levels": [level._asdict() for level in calibration.levels]}
