@@ -138,7 +138,7 @@ def _mostly_utf8(data: bytes) -> bool:
             good += 1
         except UnicodeDecodeError:
             bad += 1
-    return good > bad
+    return good > 0 and good >= bad
 
 
 def decode(data: bytes, encoding: str | None = None) -> Text:
