@@ -34,7 +34,7 @@ from resources.llm.records import (
     recorded_answers,
     spend_report,
 )
-from viano_assets.errors import BusyError, DefectError, StaleHeadError
+from viano_assets.errors import BusyError, DefectError, InputError, StaleHeadError
 from viano_assets.package.model import Head
 from viano_assets.phases.protocols import CallOutcome, Operation, Store
 
@@ -43,6 +43,7 @@ COMMIT_PATIENCE_S = 20.0
 
 COMMIT_PAUSE_S = 0.02
 MAX_DOWNGRADES = 2
+MAX_RETRY_ID = 200
 
 FaultPoint = Callable[[str], None]
 
@@ -105,8 +106,10 @@ class CaseLLMRunner:
         Raises:
             BusyError: another process calls a model for the case.
             StaleHeadError: `revision_moved` when the case was reopened meanwhile.
+            InputError: `invalid_retry_id`.
             ContractError: a recorded round is not what its checkpoint says.
         """
+        _check_retry_id(operation.retry_id)
         head = self._head(store, operation)
         saved = self._saved(store, head, operation)
         if saved is not None:
@@ -222,7 +225,7 @@ class CaseLLMRunner:
         )
         if running.ceilings and draft.code in drafts.BLOCKED_CODES and not draft.due:
             draft = draft.with_ceiling(self._ceiling(running.ceilings[0], now))
-        head, past = await self._publish(store, running.operation, draft)
+        head, past = await self._publish(store, head, running.operation, draft)
         self._fault("round_recorded")
         if running.journal is not None:
             running.journal.clear()
@@ -262,7 +265,9 @@ class CaseLLMRunner:
             return Halt("deferred", ceiling.code, message, tomorrow)
         return Halt("blocked", ceiling.code, message)
 
-    async def _publish(self, store: Store, operation: Operation, draft: RoundDraft) -> tuple[Head, PastRound]:
+    async def _publish(
+        self, store: Store, head: Head, operation: Operation, draft: RoundDraft
+    ) -> tuple[Head, PastRound]:
         """Commit the round on whatever the head is by now; what was paid for is never dropped.
 
         Raises:
@@ -270,17 +275,15 @@ class CaseLLMRunner:
         """
         end = self._clock.monotonic() + COMMIT_PATIENCE_S
         while True:
-            head = store.latest(operation.case_id, operation.package_id)
             try:
                 head = store.commit(head, draft.change(len(past_rounds(head, operation)) + 1))
                 break
-            except StaleHeadError:
+            except (StaleHeadError, BusyError) as error:
                 if self._clock.monotonic() > end:
                     raise
-            except BusyError:
-                if self._clock.monotonic() > end:
-                    raise
-                await asyncio.sleep(COMMIT_PAUSE_S)
+                if isinstance(error, BusyError):
+                    await asyncio.sleep(COMMIT_PAUSE_S)
+            head = store.latest(operation.case_id, operation.package_id)
         rounds = past_rounds(head, operation)
         if not rounds:
             raise DefectError("round_lost", "a committed round is not in the history", where=head.case_id)
@@ -302,6 +305,17 @@ class CaseLLMRunner:
             head = store.commit(head, interrupted.change(number))
         journal.clear()
         return head
+
+
+def _check_retry_id(retry_id: str | None) -> None:
+    if retry_id is None:
+        return
+    if not retry_id.strip() or len(retry_id) > MAX_RETRY_ID or not retry_id.isprintable():
+        raise InputError(
+            "invalid_retry_id",
+            f"the retry id is blank, longer than {MAX_RETRY_ID} characters or unprintable",
+            hint="use a short word such as new-key",
+        )
 
 
 def _plus(spent: Amount, attempts: Sequence[Attempt]) -> Amount:

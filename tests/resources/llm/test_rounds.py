@@ -22,7 +22,7 @@ from tests.support.gateway_case import (
 )
 from tests.support.model_server import ModelServer, answers, completion, fails, in_turn
 from viano_assets.canonical import strict_loads
-from viano_assets.errors import ConfigurationError, ContractError
+from viano_assets.errors import ConfigurationError, ContractError, InputError
 from viano_assets.package.model import Change, Head
 from viano_assets.package.store import CheckpointStore
 
@@ -336,3 +336,12 @@ async def test_spend_adds_up_the_rounds_of_the_revision(tmp_path: Path) -> None:
     spent = made.spend(store, store.latest("BUG-1"))
     assert (spent.tokens_in, spent.tokens_cached, spent.tokens_out) == (300, 120, 60)
     assert spent.cost == pytest.approx(3 * (60 * 2 + 40 * 1 + 20 * 10) / 1e6)
+
+
+@pytest.mark.parametrize("retry_id", ["", "  ", "a\nb", "x" * 201])
+async def test_an_unusable_retry_id_is_refused_before_anything_is_sent(tmp_path: Path, retry_id: str) -> None:
+    store, head = new_case(tmp_path)
+    with ModelServer({"a": answers()}) as server:
+        with pytest.raises(InputError, match="invalid_retry_id"):
+            await gateway(config({"a": provider(server)})).dispatch(store, operation(head, retry_id=retry_id))
+        assert server.count() == 0
