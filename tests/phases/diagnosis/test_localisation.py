@@ -58,9 +58,28 @@ def test_cited_before_retrieved_and_the_cause_first(prepared: Prepared) -> None:
         ("src/queue.cpp", "retrieved"),
         ("conf/harbour.ini", "retrieved"),
     ]
-    assert places(ranked, "symbols")[:2] == [("Berth::release", "cited"), ("Berth::isFree", "cited")]
+    assert places(ranked, "symbols")[:2] == [("Berth::release", "cited"), ("Berth::isFree", "retrieved")]
     assert ("Queue::step", "retrieved") in places(ranked, "symbols")
     assert ranked["files"][0]["evidence_ids"][0] == names["Berth::release"]
+
+
+def test_evidence_against_a_hypothesis_is_no_place_of_the_fault(prepared: Prepared) -> None:
+    """What refutes an alternative was read somewhere; the fault is not there for that reason."""
+    _, inputs, names = prepared
+    ranked = localise(answer_of(confirmed(names)), inputs.standings(), inputs.records)
+    assert {place["basis"] for place in ranked["rows"]} == {"retrieved"}
+    data = changed(confirmed(names), "evaluations.1.support", [names["stage 1"]])
+    data = changed(data, "evaluations.1.against", [names["stage 2"]])
+    ranked = localise(answer_of(data), inputs.standings(), inputs.records)
+    assert [place["key"]["stage"] for place in ranked["rows"] if place["basis"] == "cited"] == ["1"]
+
+
+def test_a_symbol_has_its_whole_span() -> None:
+    whole = Location(path="a.py", symbol="work", line_start=10, line_end=60)
+    line = Location(path="a.py", symbol="work", line_start=12, line_end=12)
+    records = {"E1": record("E1", "ranking", Location(), places=(whole,)), "E2": record("E2", "source", line)}
+    (symbol,) = localise(_citing("E2"), (), records)["symbols"]
+    assert (symbol["line_start"], symbol["line_end"], symbol["basis"]) == (10, 60, "cited")
 
 
 def test_log_and_case_are_no_fault_places(prepared: Prepared) -> None:
@@ -78,7 +97,7 @@ def test_order_of_an_inconclusive_result_follows_the_effective_confidence(prepar
         Standing("H3", "closed", Confidence.PLAUSIBLE),
     )
     ranked = localise(answer, standings, inputs.records)
-    assert places(ranked, "files")[:2] == [("src/berth.cpp", "cited"), ("conf/harbour.ini", "cited")]
+    assert places(ranked, "files")[:2] == [("src/berth.cpp", "cited"), ("src/queue.cpp", "retrieved")]
     first = changed(inconclusive(names), "evaluations.2.support", [names["Queue::step"]])
     ranked = localise(answer_of(first), standings, inputs.records)
     assert ranked["files"][0]["path"] == "src/queue.cpp"

@@ -56,13 +56,13 @@ def invalid_answers(inputs: Inputs, count: int) -> DiagnosisAnswer:
 
 
 def review_order(inputs: Inputs, answer: DiagnosisAnswer) -> list[str]:
-    """Return the evidence that the last reviews of the investigation cite, strongest hypothesis first."""
+    """Return the support that the last reviews of the investigation cite, strongest hypothesis first."""
     ends = {end.hypothesis_id: end for end in inputs.investigation.hypotheses}
     ids: list[str] = []
     for evaluation in strength_order(answer, inputs.standings()):
         review = ends[evaluation.hypothesis_id].last_review
         if review is not None:
-            ids += [*review.support, *review.against]
+            ids += review.support
     return list(dict.fromkeys(ids))
 
 

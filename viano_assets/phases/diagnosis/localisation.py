@@ -1,7 +1,7 @@
 """The ranked places of a result, derived from stored evidence (docs/contracts.md, section 9).
 
 Order: evidence of the claim in cited order, support of the selected or else the strongest hypothesis,
-evidence of the others by effective confidence, then uncited retrieval hits. For an inconclusive result
+that of the others by effective confidence, then uncited retrieval hits. For an inconclusive result
 this is a ranking and not a claim.
 """
 
@@ -84,6 +84,16 @@ def cited_order(answer: DiagnosisAnswer, standings: Sequence[Standing]) -> list[
     return list(dict.fromkeys(ids))
 
 
+def place_order(answer: DiagnosisAnswer, standings: Sequence[Standing]) -> list[str]:
+    """Return the evidence ids whose places are cited as places of the fault, best first.
+
+    Evidence against a hypothesis refutes it where it was read; it does not say that the fault is there.
+    """
+    claim = answer.root_cause.evidence_ids if answer.root_cause else answer.inconclusive_evidence_ids
+    support = [name for evaluation in strength_order(answer, standings) for name in evaluation.support]
+    return list(dict.fromkeys([*claim, *support]))
+
+
 def localise(
     answer: DiagnosisAnswer,
     standings: Sequence[Standing],
@@ -96,17 +106,17 @@ def localise(
         answer: the accepted or deterministic evaluation.
         standings: the hypotheses' end states in registry order.
         records: the revision's evidence by id, in order.
-        extra_order: evidence that counts as cited after the answer's own (the last reviews of the
-            investigation, when the final evaluation cites nothing).
+        extra_order: evidence that counts as cited after the answer's own (the support of the last
+            reviews of the investigation, when the final evaluation cites nothing).
     """
     symbols = _known_symbols(records.values())
     quotes = _quotes(answer)
-    order = list(dict.fromkeys([*cited_order(answer, standings), *extra_order]))
+    order = list(dict.fromkeys([*place_order(answer, standings), *extra_order]))
     cited = [records[name] for name in order if name in records]
     hits = [*_cited_hits(cited, quotes), *_retrieved_hits(records.values(), {r.evidence_id for r in cited})]
     places = [_resolved(hit, symbols) for hit in hits]
     flat = [hit for group in places for hit in group]
-    return {"files": _files(flat), "symbols": _symbols(flat), "rows": _rows(flat)}
+    return {"files": _files(flat), "symbols": _symbols(flat, symbols), "rows": _rows(flat)}
 
 
 def _quotes(answer: DiagnosisAnswer) -> tuple[str, ...]:
@@ -206,18 +216,21 @@ def _files(hits: Iterable[_Hit]) -> list[dict[str, Any]]:
     return list(found.values())[:MAX_PLACES]
 
 
-def _symbols(hits: Iterable[_Hit]) -> list[dict[str, Any]]:
+def _symbols(hits: Iterable[_Hit], known: Mapping[str, Sequence[_Symbol]]) -> list[dict[str, Any]]:
+    """Return the symbols, each with the widest span that any record gives it."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for hit in hits:
         location = hit.location
         if location.path is not None and location.symbol is not None:
+            spans = [s for s in known.get(location.path, ()) if s.name == location.symbol]
+            widest = max(spans, key=lambda s: (s.end - s.start, -s.start), default=None)
             found.setdefault(
                 (location.path, location.symbol),
                 {
                     "path": location.path,
                     "symbol": location.symbol,
-                    "line_start": location.line_start,
-                    "line_end": location.line_end,
+                    "line_start": location.line_start if widest is None else widest.start,
+                    "line_end": location.line_end if widest is None else widest.end,
                     "basis": hit.basis,
                 },
             )

@@ -23,7 +23,7 @@ from viano_assets.phases.diagnosis.derive import (
     robustness,
 )
 from viano_assets.phases.diagnosis.inputs import Inputs, hypothesis_section
-from viano_assets.phases.diagnosis.localisation import cited_order, localise
+from viano_assets.phases.diagnosis.localisation import cited_order, localise, place_order
 from viano_assets.phases.diagnosis.rules import effective_confidence
 
 MAX_ADDED = 3
@@ -57,7 +57,7 @@ def result_document(
 ) -> dict[str, Any]:
     """Return the content of `diagnosis_result.json`."""
     evaluations = {e.hypothesis_id: e.model_dump(mode="json") for e in answer.evaluations}
-    extra = review_order(inputs, answer) if not cited_order(answer, inputs.standings()) else []
+    extra = [] if place_order(answer, inputs.standings()) else review_order(inputs, answer)
     return {
         "schema": SCHEMA,
         "controller": CONTROLLER,
@@ -111,7 +111,7 @@ def _has_place(record: EvidenceRecord) -> bool:
 def _cited_kinds(answer: DiagnosisAnswer, inputs: Inputs, extra: Sequence[str]) -> list[str]:
     """Return, in cited order, which kinds of place the cited evidence stands for."""
     kinds: list[str] = []
-    for name in [*cited_order(answer, inputs.standings()), *extra]:
+    for name in [*place_order(answer, inputs.standings()), *extra]:
         location = inputs.records[name].provenance.location
         if location.table is not None:
             kinds.append("rows")
