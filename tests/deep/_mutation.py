@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 TIME_LIMIT = 120
@@ -172,7 +173,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
             raise FileNotFoundError(path)
         return self._source
 
-    def set_data(self, path: str, data: bytes, *, _mode: int = 0o666) -> None:
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
         """Keep nothing: the compiled mutant must not outlive the child."""
 
 
