@@ -77,6 +77,7 @@ class HttpSender:
         limits: the bounds.
         transport: builds the transport; None uses the network with verified TLS.
         resolver: turns a host name into addresses; only used with the network transport.
+        tls: which certificates to trust; None trusts the shipped authorities and nothing of the environment.
     """
 
     def __init__(
@@ -85,10 +86,12 @@ class HttpSender:
         *,
         transport: TransportFactory | None = None,
         resolver: Resolver = system_resolver,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._limits = limits
         self._transport = transport
         self._resolver = resolver
+        self._tls = tls
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, *, deadline_s: float
@@ -157,7 +160,9 @@ class HttpSender:
         last: httpx.HTTPError = httpx.ConnectError("the host has no address")
         for address in addresses[:ADDRESSES_TRIED]:
             pinned = _pin(parts, address, port)
-            transport = httpx.AsyncHTTPTransport(verify=_tls_context(), trust_env=False, http1=True)
+            transport = httpx.AsyncHTTPTransport(
+                verify=self._tls or _tls_context(), trust_env=False, http1=True
+            )
             try:
                 return await self._once(
                     transport, pinned, {**headers, "host": parts.netloc}, body, progress, extensions

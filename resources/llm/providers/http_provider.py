@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -72,6 +73,7 @@ class Surroundings:
     environ: Mapping[str, str]
     transport: TransportFactory | None = None
     resolver: Resolver = system_resolver
+    tls: ssl.SSLContext | None = None
 
 
 class HttpProvider(ABC):
@@ -106,6 +108,7 @@ class HttpProvider(ABC):
             ),
             transport=around.transport,
             resolver=around.resolver,
+            tls=around.tls,
         )
 
     @abstractmethod
