@@ -246,22 +246,26 @@ def _line_around(text: str, start: int, end: int) -> str:
 
 def _ipv4(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
     for match in _IPV4.finditer(text, start, end):
-        try:
-            address = ipaddress.IPv4Address(match[0])
-        except ValueError:
+        octets = [int(part) for part in match[0].split(".") if part == "0" or part[0] != "0"]
+        if len(octets) < 4 or max(octets) > 255 or octets[0] in {0, 127, 255}:
             continue
-        if address.is_loopback or address.is_unspecified or match[0].startswith(("0.", "255.")):
+        if _VERSION_WORD.search(text, max(0, match.start() - 24), match.start()):
             continue
-        if flavour == "code" and not (address.is_global or any(address in net for net in _DOCUMENTATION)):
-            continue
-        if _VERSION_WORD.search(text[max(0, match.start() - 24) : match.start()]):
-            continue
-        line = _line_around(text, *match.span())
-        if flavour == "code" and _VERSION_WORD.search(line):
-            continue
-        if flavour != "data" and int(match[0].split(".")[0]) < 10 and not _HOST_WORD.search(line):
+        if flavour != "data" and not _is_address(text, match, octets[0], flavour):
             continue
         yield _Found(*match.span(), "IP")
+
+
+def _is_address(text: str, match: re.Match[str], first: int, flavour: Flavour) -> bool:
+    """Tell an address from a version number where versions are common."""
+    line = _line_around(text, *match.span())
+    if first < 10 and not _HOST_WORD.search(line):
+        return False
+    if flavour != "code":
+        return True
+    address = ipaddress.IPv4Address(match[0])
+    public = address.is_global or any(address in net for net in _DOCUMENTATION)
+    return public and not _VERSION_WORD.search(line)
 
 
 def _ipv6(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
@@ -319,7 +323,7 @@ _LINE_RULES = (
     _Rule(_anchors("/home/", "/users/", r":\\{1,2}users"), _homes),
     _Rule(_anchors("@[a-z0-9]"), _mails),
     _Rule(_anchors(r"\.\d{1,3}\.\d{1,3}\.\d"), _ipv4),
-    _Rule(_anchors(r":[0-9a-f]{0,4}:[0-9a-f]", r"-[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}-"), _ipv6),
+    _Rule(_anchors(r":[0-9a-f]{0,4}:[0-9a-f]{0,4}:", r"-[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}-"), _ipv6),
 )
 
 
