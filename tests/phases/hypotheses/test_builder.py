@@ -19,7 +19,14 @@ from tests.support.reading import (
 from tests.support.scripted_gateway import Halted, ScriptedGateway, Unusable
 from viano_assets.canonical import sha256_hex
 from viano_assets.case.model import SourceType
-from viano_assets.errors import BlockedError, ConfigurationError, ContractError, InputError, StaleHeadError
+from viano_assets.errors import (
+    BlockedError,
+    BusyError,
+    ConfigurationError,
+    ContractError,
+    InputError,
+    StaleHeadError,
+)
 from viano_assets.package.model import Change, Head
 from viano_assets.package.store import CheckpointStore
 from viano_assets.phases.common import invalid_attempts, read_json
@@ -141,6 +148,7 @@ async def test_the_request_shows_catalogue_statements_policy_and_no_payload() ->
     await HypothesisBuilder(store, gateway).build("BUG-1")
     request = gateway.requests[0]
     assert request.prompt_version == "hypotheses_v1"
+    assert len(request.sections("case")[0]["sources"]) == len(LINES)
     (shown,) = request.sections("interpretation")
     assert (shown["failure_stage"], shown["first_known_divergence"]) == ("I8", "I9")
     assert shown["statements"][0] == {
@@ -457,6 +465,16 @@ async def test_a_concurrently_stale_result_is_refused() -> None:
 
     with pytest.raises(StaleHeadError):
         await HypothesisBuilder(store, Slow(fair_model)).build("BUG-1")
+
+
+async def test_a_busy_case_is_not_dispatched_twice() -> None:
+    class Busy(MemoryStore):
+        def lock(self, case_id: str) -> Any:
+            raise BusyError("case_busy", "another process works on the case", where=case_id)
+
+    gateway = ScriptedGateway([])
+    with pytest.raises(BusyError):
+        await HypothesisBuilder(Busy(), gateway).build("BUG-1")
 
 
 @pytest.mark.parametrize(

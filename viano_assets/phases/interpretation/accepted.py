@@ -131,9 +131,8 @@ def load_interpretation(store: Store, head: Head, waiting: Phase) -> AcceptedInt
     if store.read(head, path) != canonical_json(rebuilt):
         raise _broken(head, "the document is not what its call leads to")
     summary = artifact_path(_PHASE, head.revision, "interpretation.md")
-    if head.pointer("interpretation_summary") != summary or store.read(
-        head, summary
-    ) != interpretation_markdown(rebuilt, case):
+    text = interpretation_markdown(rebuilt, case)
+    if head.pointer("interpretation_summary") != summary or store.read(head, summary) != text:
         raise _broken(head, "the summary is not that of the document")
     return AcceptedInterpretation(
         rebuilt,
