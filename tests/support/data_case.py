@@ -62,7 +62,7 @@ def dump() -> str:
     return (
         "-- MySQL dump 10.13\n"
         "CREATE TABLE `contract` (\n  `id` int unsigned NOT NULL,\n  `name` varchar(60),\n  `kind` tinyint,\n"
-        "  `stages` int,\n  `script` varchar(40),\n  `crane_id` int,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB;\n"
+        "  `stages` int,\n  `script` varchar(40),\n  `crane_id` int,\n  PRIMARY KEY (`id`)\n);\n"
         f"INSERT INTO `contract` VALUES {contracts};\n"
         "CREATE TABLE `contract_stage` (\n  `id` int NOT NULL,\n  `contract_id` int,\n  `stage` int,\n"
         "  `text` varchar(60),\n  `delay` int,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB;\n"

@@ -31,7 +31,8 @@ class QueryAnswer(NamedTuple):
     """What came of a query.
 
     `refused`: outside the contract. `failed`: an error of DuckDB. `timeout`: ended at a time or memory
-    limit. Otherwise `columns`, `types`, `rows` (JSON cells), `more` (a cap was reached) and the tables read.
+    limit. Otherwise `columns`, `types`, `rows` (JSON cells), `more` (a cap was reached), the tables read and
+    whether the query sums up, so that it gives a row even when it found nothing.
     """
 
     columns: tuple[str, ...] = ()
@@ -39,6 +40,7 @@ class QueryAnswer(NamedTuple):
     rows: tuple[tuple[Any, ...], ...] = ()
     more: bool = False
     tables: tuple[str, ...] = ()
+    summing: bool = False
     refused: str | None = None
     failed: str | None = None
     timeout: bool = False
@@ -163,4 +165,5 @@ def _read(output: bytes | None) -> QueryAnswer:
         rows=tuple(tuple(row) for row in answer["rows"]),
         more=bool(answer["more"]),
         tables=tuple(answer["tables"]),
+        summing=bool(answer["summing"]),
     )

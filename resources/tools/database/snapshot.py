@@ -40,6 +40,9 @@ class DataInput(NamedTuple):
     input_sha256: str
 
 
+_INTERRUPT_S = 0.02
+
+
 class SnapshotError(Exception):
     """The snapshot cannot be built; the message says why."""
 
@@ -65,26 +68,33 @@ class Snapshot:
         import duckdb  # noqa: PLC0415 - heavy
 
         connection = duckdb.connect(str(self.file), read_only=True)
-        fired = threading.Event()
+        done, fired = threading.Event(), threading.Event()
 
-        def stop() -> None:
-            fired.set()
-            connection.interrupt()
+        def watch() -> None:
+            # An interrupt ends only what runs at that moment, so it is repeated until the tool has ended.
+            if not done.wait(seconds):
+                fired.set()
+                while not done.wait(_INTERRUPT_S):
+                    connection.interrupt()
 
-        timer = threading.Timer(seconds, stop)
+        watcher = threading.Thread(target=watch, daemon=True)
         try:
             connection.execute(
                 "SET temp_directory=''; SET memory_limit='512MB'; SET threads=2; "
                 "SET python_enable_replacements=false; SET enable_external_access=false; "
                 "SET lock_configuration=true"
             )
-            timer.start()
+            watcher.start()
             yield connection
         except duckdb.InterruptException as error:
             raise QueryTimeoutError(f"stopped after {seconds:g} s") from error
         finally:
-            timer.cancel()
+            done.set()
+            if watcher.ident is not None:
+                watcher.join()
             connection.close()
+        if fired.is_set():
+            raise QueryTimeoutError(f"stopped after {seconds:g} s")
 
 
 def ensure(

@@ -202,7 +202,9 @@ class DatabaseTools:
         state = completeness(tables)
         if not tables:
             state = Completeness.PARTIAL
-        if not answer.rows or (len(answer.rows) == 1 and all(is_void(cell) for cell in answer.rows[0])):
+        if not answer.rows or (
+            answer.summing and len(answer.rows) == 1 and all(is_void(cell) for cell in answer.rows[0])
+        ):
             shown = "no rows" if not answer.rows else f"one row of nothing: {compact(list(answer.rows[0]))}"
             return nothing(
                 "db.query", arguments, scope(tables), state, f"the query gave {shown}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import resource
 import sys
 from pathlib import Path
@@ -86,6 +87,17 @@ def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
     return statement
 
 
+def sums_up(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
+    """Say whether a query gives a row even when it found nothing: an aggregate, EXISTS, a scalar subquery."""
+    if re.search(r"\bexists\s*\(|^\s*select\s*\(", sql, re.IGNORECASE):
+        return True
+    called = {name.casefold() for name in re.findall(r"([A-Za-z_]\w*)\s*\(", sql)}
+    rows = connection.execute(
+        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
+    ).fetchall()
+    return bool(called & {str(name).casefold() for (name,) in rows})
+
+
 def open_tables(job: dict[str, Any], wanted: set[str]) -> duckdb.DuckDBPyConnection:
     """Open the wanted tables: copied into memory when small, else the file read-only."""
     import duckdb  # noqa: PLC0415
@@ -117,6 +129,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         wanted = {name.casefold() for name in parser.get_table_names(job["sql"])}
     except duckdb.Error:
         wanted = {str(name).casefold() for name in job["tables"]}
+    summing = sums_up(parser, statement.query)
     parser.close()
     connection = open_tables(job, wanted)
     for setting in _LOCK:
@@ -133,14 +146,14 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     else:
         names, types = ["part", "plan"], ["VARCHAR", "VARCHAR"]
     cursor = connection.execute(sql)
-    return _fetch(cursor, names, types, wanted, job, encode)
+    answer = _fetch(cursor, names, types, job, encode)
+    return {**answer, "tables": sorted(wanted), "summing": summing}
 
 
 def _fetch(
     cursor: duckdb.DuckDBPyConnection,
     names: list[str],
     types: list[str],
-    wanted: set[str],
     job: dict[str, Any],
     encode: Any,
 ) -> dict[str, Any]:
@@ -158,7 +171,7 @@ def _fetch(
         rows.append(row)
     else:
         more = bool(cursor.fetchmany(1))
-    return {"columns": names, "types": types, "rows": rows, "more": more, "tables": sorted(wanted)}
+    return {"columns": names, "types": types, "rows": rows, "more": more}
 
 
 def _encoder(path: str) -> Any:
