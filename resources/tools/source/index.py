@@ -25,7 +25,7 @@ from resources.tools.source.lines import LineMap
 from resources.tools.source.parse import FUNCTION_KINDS, Symbol, symbols_of
 from resources.tools.source.text import WORD, Terms, split_code
 
-FORMAT = "source-index-v1"
+FORMAT = "source-index-v3"
 FIELDS = ("name", "comment", "string", "body")
 """Fields of the postings, in the order of their arrays."""
 
@@ -38,7 +38,8 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT UNIQUE, language TEXT, role TEXT, bytes INTEGER,
                    lines INTEGER, indexed INTEGER);
 CREATE TABLE symbols(id INTEGER PRIMARY KEY, file INTEGER, name TEXT, qualname TEXT, kind TEXT,
-                     start INTEGER, end INTEGER, line_start INTEGER, line_end INTEGER, bases TEXT, unit INTEGER);
+                     start INTEGER, end INTEGER, line_start INTEGER, line_end INTEGER, bases TEXT,
+                     unit INTEGER);
 CREATE TABLE units(id INTEGER PRIMARY KEY, file INTEGER, symbol INTEGER, kind TEXT, start INTEGER,
                    end INTEGER);
 CREATE TABLE literals(unit INTEGER, text TEXT);
@@ -107,6 +108,7 @@ def build(root: Path, target: Path) -> None:
 
 _NEWLINES = re.compile(rb"\r\n|\n|\r")
 _CALL = re.compile(r"([^\W\d]\w*)[ \t]*\(")
+_COMPOUND = re.compile(r"\b_*(?:[A-Z][a-z0-9]+[A-Z]|[A-Za-z][a-z0-9]*_[a-z]|[a-z]+[A-Z])\w*")
 _COMMENT_LEAD = re.compile(rb"\s*(//|/\*|\*|--|#)")
 
 
@@ -138,7 +140,9 @@ class _Builder:
         self._symbols: list[tuple[object, ...]] = []
         self._units: list[tuple[object, ...]] = []
         self._literals: list[tuple[int, str]] = []
-        self._calls: list[tuple[int, str]] = []
+        self._word_ids: dict[str, int] = {}
+        self._call_units = array("i")
+        self._call_words = array("i")
 
     def run(self, root: Path) -> None:
         for path in walk(root):
@@ -204,7 +208,15 @@ class _Builder:
             self._literals.extend((number, s[:400]) for s in parts.strings if len(s) > 12 and " " in s)
         if parts.code:
             self._fields["body"].add(number, self._count(WORD.findall(parts.code)))
-            self._calls += [(number, name) for name in dict.fromkeys(_CALL.findall(parts.code))]
+            self._mentions(number, parts.code)
+
+    def _mentions(self, number: int, code: str) -> None:
+        """Note what a unit calls or, by a name of several parts, refers to."""
+        names = dict.fromkeys(_CALL.findall(code))
+        names.update(dict.fromkeys(_COMPOUND.findall(code)))
+        ids = self._word_ids
+        self._call_words.extend([ids.setdefault(n, len(ids)) for n in names])
+        self._call_units.extend([number] * len(names))
 
     def _count(self, words: list[str]) -> dict[int, int]:
         known = self._by_word
@@ -225,17 +237,17 @@ class _Builder:
         for row in self._symbols:
             if row[4] != "variable":
                 defined.setdefault(str(row[2]), len(defined))
-        units = array("i")
-        names = array("i")
-        for unit, name in self._calls:
-            number = defined.get(name)
-            if number is not None:
-                units.append(unit)
-                names.append(number)
+        import numpy as np  # noqa: PLC0415 - heavy, only where an index is built or read
+
+        meaning = np.array([defined.get(w, -1) for w in self._word_ids] or [-1], dtype=np.int32)
+        words = np.frombuffer(self._call_words, np.int32) if self._call_words else np.zeros(0, np.int32)
+        units = np.frombuffer(self._call_units, np.int32) if self._call_units else words
+        callees = meaning[words]
+        known = callees >= 0
         return [
             ("calls.names", "\n".join(defined).encode()),
-            ("calls.units", units.tobytes()),
-            ("calls.callees", names.tobytes()),
+            ("calls.units", units[known].tobytes()),
+            ("calls.callees", callees[known].tobytes()),
         ]
 
     def _store_postings(self) -> None:

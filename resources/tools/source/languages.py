@@ -81,6 +81,9 @@ _TOP_EXAMPLE_SEGMENTS = _EXAMPLE_SEGMENTS | _words(
 _VENDORED_SEGMENTS = _words(
     "vendor vendored _vendor third_party thirdparty 3rdparty extern external externals node_modules deps dep"
 )
+_VENDORED_NAME = re.compile(
+    r"(?:^|/)c?extern[^/]*/|\.min\.\w+$|/static/(?:.*/)?[a-z]+[.-]?\d[^/]*\.js$|/jquery[^/]*\.js$"
+)
 _SETUP_NAMES = _words("setup.py conf.py noxfile.py")
 
 
@@ -91,8 +94,10 @@ def role_of(path: str, language: str | None) -> Role:
     within = set(folders)
     top = folders[0] if folders else ""
     role = Role.PRODUCT if language in CODE or language == "config" else Role.OTHER
-    if within & _VENDORED_SEGMENTS or "packages" in folders[1:]:
+    if within & _VENDORED_SEGMENTS or "packages" in folders[1:] or _VENDORED_NAME.search(path.lower()):
         role = Role.VENDORED
+    elif name.endswith(".pyi"):
+        role = Role.OTHER
     elif (
         within & _TEST_SEGMENTS
         or top in _TOP_TEST_SEGMENTS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,22 +17,24 @@ from resources.tools.source.signals import Signal
 if TYPE_CHECKING:
     from resources.tools.source.reader import Floats
 
-SIGNALS: dict[str, Callable[[Scene], Signal]] = {
-    "text": signals.text,
-    "title": signals.title,
-    "frames": signals.frames,
-    "paths": signals.paths,
-    "identifiers": signals.identifiers,
-    "literals": signals.literals,
-}
-
 DEFAULT_WEIGHTS = {
     "text": 1.0,
     "title": 0.3,
     "frames": 1.5,
     "paths": 1.0,
-    "identifiers": 0.8,
-    "literals": 1.0,
+    "identifiers": 0.6,
+    "literals": 0.8,
+    "names": 0.5,
+    "direct": 0.5,
+    "further": 0.3,
+    "tests": 0.4,
+    "docs": 0.3,
+    "terms": 0.3,
+    "coverage": 0.2,
+    "size": 0.0,
+    "below": 0.2,
+    "above": 0.0,
+    "noticed": 0.2,
 }
 
 
@@ -55,14 +58,39 @@ class Ranking(NamedTuple):
 
 def features(scene: Scene) -> dict[str, Signal]:
     """Compute every signal."""
-    return {name: function(scene) for name, function in SIGNALS.items()}
+    query = signals.report_query(scene)
+    units, files = scene.bm25.score(query)
+    below, above = signals.around(scene, units)
+    literals = signals.literals(scene)
+    noticed = signals.noticed(scene, literals.units)
+    title_units, title_files = scene.bm25.score(scene.query([(scene.report.title, 1.0)]))
+    direct, further = signals.reach(scene)
+    return {
+        "text": signals.product_only(scene, units, files),
+        "title": signals.product_only(scene, title_units, title_files),
+        "frames": signals.frames(scene),
+        "paths": signals.paths(scene),
+        "identifiers": signals.identifiers(scene),
+        "literals": literals,
+        "names": signals.names(scene),
+        "direct": direct,
+        "further": further,
+        "tests": signals.tests(scene, units),
+        "docs": signals.docs(scene, units),
+        "terms": signals.rare_terms(scene),
+        "coverage": signals.coverage(scene, query),
+        "size": signals.size(scene),
+        "below": below,
+        "above": above,
+        "noticed": noticed,
+    }
 
 
 def rank(
-    index: SourceIndex, text: str, limit: int = 10, weights: Mapping[str, float] = DEFAULT_WEIGHTS
+    index: SourceIndex, root: Path, text: str, limit: int = 10, weights: Mapping[str, float] = DEFAULT_WEIGHTS
 ) -> Ranking:
     """Rank the files and functions of a tree for a report."""
-    scene = Scene(index, read_report(text))
+    scene = Scene(index, root, read_report(text))
     found = features(scene)
     files = (
         sum((weights[n] * s.files for n, s in found.items()), np.zeros(scene.n_files)) * scene.product_files

@@ -21,8 +21,7 @@ class Part(NamedTuple):
 
 def ranked(index: SourceIndex, root: Path, text: str, focus: str, limit: int, cap: int) -> list[Part]:
     """Rank functions and files; returns the ranking of the functions, then that of the files."""
-    result = rank(index, f"{text}\n\n{focus}" if focus else text, limit)
-    del root
+    result = rank(index, root, f"{text}\n\n{focus}" if focus else text, limit)
     return [_part("symbols", result.symbols, cap), _part("files", result.files, cap)]
 
 

@@ -72,6 +72,9 @@ def read_report(text: str) -> Report:
     weight = 1.0
     lines: list[tuple[str, float]] = []
     for line in rest.split("\n"):
+        if _is_frame(line):
+            lines.append((line, FRAME_WEIGHT))
+            continue
         heading = _HEADING.match(line)
         if heading and len(line) < 60:
             found = [w for pattern, w in _SECTION_WEIGHT if pattern.search(heading.group(1))]
@@ -85,11 +88,19 @@ def read_report(text: str) -> Report:
             lines.append((line, weight))
     report.prose = lines
     for line, line_weight in [(report.title, 1.0), *lines]:
-        if line_weight >= 0.5:
+        if line_weight > FRAME_WEIGHT:
             report.spans += [a or b for a, b in _SPAN.findall(line)]
     report.messages = _messages(text, report)
     report.paths = [m.group(1) for m in _PLACE.finditer(text) if _is_path(m.group(1))]
     return report
+
+
+FRAME_WEIGHT = 0.3
+"""Weight of the words of a stack frame; the frame itself is a signal of its own."""
+
+
+def _is_frame(line: str) -> bool:
+    return any(p.search(line) for p in (_PY_FRAME, _JAVA_FRAME, _GDB_FRAME)) or _loose_frame(line) is not None
 
 
 def _is_path(text: str) -> bool:

@@ -3,34 +3,74 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+import re
 from collections.abc import Iterable
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from resources.tools.source.bm25 import Bm25
+from resources.tools.source.graph import CallGraph
 from resources.tools.source.languages import CODE, Role
-from resources.tools.source.reader import SourceIndex, SymbolRow
+from resources.tools.source.lexicon import STOP as GERMAN_STOP
+from resources.tools.source.lexicon import is_german, translate
+from resources.tools.source.reader import FileRow, SourceIndex, SymbolRow
 from resources.tools.source.report import Report
 from resources.tools.source.text import WORD
 
 if TYPE_CHECKING:
     from resources.tools.source.reader import Floats
 
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
+"""An option of a command line; its parts with underscores name the setting in most programs."""
+TRANSLATED = 0.6
+"""Weight of each English word for a German one."""
 FIELD_WEIGHTS = {"name": 4.0, "comment": 1.5, "string": 1.0, "body": 1.0}
 
 
 class Scene:
     """Report and tree together, with the parts that several signals need."""
 
-    def __init__(self, index: SourceIndex, report: Report) -> None:
+    def __init__(self, index: SourceIndex, root: Path, report: Report) -> None:
         self.index = index
+        self.root = root
         self.report = report
         self.bm25 = Bm25(index, FIELD_WEIGHTS)
         self.n_units = len(index.units)
         self.n_files = len(index.files)
+        self.german = is_german(" ".join(line for line, _ in report.prose))
+
+    @cached_property
+    def graph(self) -> CallGraph:
+        """The calls of the tree."""
+        return CallGraph(self.index, self.product_files)
+
+    @cached_property
+    def top_names(self) -> frozenset[str]:
+        """Folders and module names that a module of this tree can begin with."""
+        names: set[str] = set()
+        for row in self.index.files:
+            if self.product_files[row.id] > 0:
+                first, *more = row.path.split("/")
+                names.add(first.rsplit(".", 1)[0])
+                names.update(m.rsplit(".", 1)[0] for m in more[:2])
+        return frozenset(names)
+
+    def family(self, name: str) -> frozenset[str]:
+        """Return a class name with the names of its bases, as far as the tree defines them."""
+        found: dict[str, None] = {}
+        todo = [name]
+        while todo and len(found) < 40:
+            current = todo.pop(0)
+            if current in found:
+                continue
+            found[current] = None
+            for symbol in self.product_definitions(current):
+                if symbol.kind == "class":
+                    todo += re.findall(r"[A-Za-z_]\w*", symbol.bases)
+        return frozenset(found)
 
     @cached_property
     def product_files(self) -> Floats:
@@ -66,12 +106,47 @@ class Scene:
 
     def query(self, parts: Iterable[tuple[str, float]]) -> dict[str, float]:
         """Turn weighted texts into weighted terms; repeated words count with their logarithm."""
-        totals: Counter[str] = Counter()
+        totals: dict[str, float] = {}
         for text, weight in parts:
+            for option in OPTION.findall(text):
+                name = option.strip("-").replace("-", "_")
+                for term in self.index.terms.of(name):
+                    if term.startswith("="):
+                        totals[term] = totals.get(term, 0.0) + weight
             for word in WORD.findall(text):
                 for term in self.index.terms.of(word):
-                    totals[term] += weight  # type: ignore[assignment]
+                    totals[term] = totals.get(term, 0.0) + weight
+                if self.german and word.lower() not in GERMAN_STOP:
+                    for english in translate(word):
+                        for term in self.index.terms.of(english):
+                            totals[term] = totals.get(term, 0.0) + weight * TRANSLATED
         return {t: math.log1p(v) if v > 0 else 0.0 for t, v in totals.items()}
+
+    def path_terms(self, path: str) -> list[str]:
+        """Return the terms of the last three parts of a path."""
+        return [t for p in path.rsplit(".", 1)[0].split("/")[-3:] for t in self.index.terms.of(p)]
+
+    def module_file(self, dotted: str) -> FileRow | None:
+        """Return the product file of a dotted module name, when exactly one path ends like it."""
+        parts = dotted.split(".")
+        if parts[0] not in self.top_names:
+            return None
+        for length in range(len(parts), 1, -1):
+            found = self._module_paths.get("/".join(parts[:length]))
+            if found is not None:
+                return self.index.files[found]
+        return None
+
+    @cached_property
+    def _module_paths(self) -> dict[str, int]:
+        result: dict[str, int] = {}
+        for row in self.index.files:
+            if self.product_files[row.id] > 0:
+                stem = row.path.rsplit(".", 1)[0].removesuffix("/__init__")
+                segments = stem.split("/")
+                for start in range(min(3, len(segments) - 1)):
+                    result.setdefault("/".join(segments[start:]), row.id)
+        return result
 
     def to_files(self, units: Floats) -> Floats:
         """Return per file the largest unit score."""
