@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 
@@ -18,7 +19,16 @@ PLAN = (
 )
 
 
+PRELOADED = ("pydantic", "jinja2", "tests.support.harbour_case")
+"""Loaded once in the parent and shared by every child; nothing of it imports a mutated module."""
+
+
 def main() -> int:
+    for name in PRELOADED:
+        importlib.import_module(name)
+    loaded = [module for module, _ in PLAN if module in sys.modules]
+    if loaded:
+        raise AssertionError(f"{loaded} would not be mutated")
     if not passes([*DIAGNOSIS, *REQUEST]):
         sys.stderr.write("the tests fail without any mutation\n")
         return 1

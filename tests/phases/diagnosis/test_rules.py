@@ -51,6 +51,11 @@ CONFIRMED: list[tuple[str, Edit, set[str]]] = [
     ("missing", lambda d, _: changed(d, "evaluations", d["evaluations"][:2]), {"missing_hypothesis"}),
     ("invented evidence", put("evaluations.1.against.0", "E99"), {"unknown_evidence"}),
     (
+        "invented evidence of the cause",
+        put("root_cause.evidence_ids", ["E99"]),
+        {"unknown_evidence", "root_cause_not_in_support", "quote_not_in_evidence", "mechanism_unread"},
+    ),
+    (
         "invented contradiction",
         put("evaluations.2.contradictions", [{"evidence_id": "E0", "explanation": "x"}]),
         {"unknown_evidence"},
