@@ -13,11 +13,12 @@ from tests.support.memory_store import MemoryStore
 from tests.support.scripted_gateway import Halted, ScriptedGateway
 from tests.support.small_case import SmallToolFactory, SmallTools, candidate, prepared
 from tests.support.turn_answers import action, answer, shown_ids, turn_of
+from viano_assets.budget.manager import BudgetManager
 from viano_assets.budget.model import EntryKind
 from viano_assets.budget.policy import BudgetPolicy
 from viano_assets.canonical import strict_loads
-from viano_assets.evidence.model import ToolResult
-from viano_assets.package.model import Head
+from viano_assets.evidence.model import Completeness, ToolResult
+from viano_assets.package.model import Change, Head
 from viano_assets.phases.drive import drive
 from viano_assets.phases.investigation.config import InvestigationConfig, InvestigationLimits
 from viano_assets.phases.investigation.record import InvestigationRecord
@@ -255,6 +256,54 @@ def test_the_ceiling_of_money_ends_the_loop_with_what_is_known() -> None:
     assert record.document.dispatches == 2
     assert record.budget.settled
     assert one_dispatch(store, ScriptedGateway([])).replayed
+
+
+def test_the_ceiling_before_the_first_dispatch_blocks_and_a_raised_one_goes_on() -> None:
+    store = MemoryStore()
+    prepared(store)
+    result = one_dispatch(store, ScriptedGateway([Halted("blocked", "case_token_ceiling")]))
+    assert (result.status, result.code) == (DispatchStatus.BLOCKED, "case_token_ceiling")
+    head = store.latest("CASE-1")
+    store.commit(head, Change(event="case_resumed", overlay=None))
+
+    def script(request: ModelRequest) -> Mapping[str, Any]:
+        return answer(turn_of(request), actions=[next_look(request)])
+
+    assert one_dispatch(store, ScriptedGateway(script)).status is DispatchStatus.PROGRESSED
+    opened = [e for e in BudgetManager(store).ledger(store.latest("CASE-1")).entries if e.dispatch == 0]
+    assert len(opened) == 3
+
+
+class _Slow(SmallTools):
+    def run(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        if tool != "db.rows":
+            return super().run(tool, arguments)
+        return ToolResult(
+            tool=tool,
+            arguments=dict(arguments),
+            scope={"table": "stage"},
+            completeness=Completeness.UNAVAILABLE,
+            empty=True,
+            cause="timeout",
+        )
+
+
+class _SlowFactory:
+    def open(self, store: Store, head: Head) -> SmallTools:
+        return _Slow(store, head)
+
+
+def test_a_look_that_ran_out_of_time_says_so_and_is_charged_once() -> None:
+    def script(request: ModelRequest) -> Mapping[str, Any]:
+        turn = turn_of(request)
+        return answer(turn, actions=[LOOKS[5]] if turn["first_turn"] else [], finish=not turn["first_turn"])
+
+    record = whole_loop(script, tools=_SlowFactory())
+    assert record.loop.records[0].history["actions"][0]["cause"] == "timeout"
+    kinds = [e.kind for e in record.loop.ledger.entries if e.action_id == "A1"]
+    assert kinds == [EntryKind.RESERVE, EntryKind.SETTLE]
+    assert record.budget.accounts["H1"].spent == 4
+    assert "timeout" in " ".join(item.text for item in record.document.not_examined)
 
 
 def test_a_request_over_the_ceiling_is_never_shortened() -> None:

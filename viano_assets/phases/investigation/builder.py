@@ -37,7 +37,10 @@ from viano_assets.phases.protocols import (
 )
 
 COST_LIMITS = frozenset({"case_cost_ceiling", "case_token_ceiling"})
-"""Codes of a gateway that stopped at the case's ceiling of money or tokens: the loop ends."""
+"""Codes of a gateway that stopped at the case's ceiling of money or tokens.
+
+The loop ends with what is known; before its first dispatch nothing is, and the case is blocked instead.
+"""
 
 
 class InvestigationBuilder:
@@ -172,7 +175,7 @@ class InvestigationBuilder:
         run.head = outcome.head
         if outcome.status == "invalid":
             return reject_unreadable(self._store, PHASE, outcome, named)
-        if outcome.status == "blocked" and outcome.code in COST_LIMITS:
+        if outcome.status == "blocked" and outcome.code in COST_LIMITS and run.loop.records:
             return run.finish("cost_limit")
         if outcome.status != "answered":
             return waiting(self._store, PHASE, outcome)
