@@ -203,6 +203,8 @@ def passes(tests: Sequence[str], module: str | None = None, source: str = "") ->
             os.dup2(null, 2)
             os.chdir(ROOT)
             sys.path.insert(0, str(ROOT))
+            for name in [n for n in sys.modules if n.split(".")[0] in {"viano_assets", "resources", "tests"}]:
+                del sys.modules[name]
             if module is not None:
                 sys.meta_path.insert(0, _Served(module, source))
             arguments = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]

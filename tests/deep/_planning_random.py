@@ -9,7 +9,7 @@ import asyncio
 import copy
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.deep._planning_oracle import GROUNDS, SEEN, published_faults
 from tests.support.memory_store import MemoryStore
@@ -332,10 +332,16 @@ def _norm(value: Any) -> Any:
     return value
 
 
-async def _play(author: Author) -> list[str]:
+class Played(NamedTuple):
+    """How many answers a case took and what the contracts forbid and happened."""
+
+    answers: int
+    faults: list[str]
+
+
+async def _play(author: Author, gateway: ScriptedGateway) -> list[str]:
     store = MemoryStore()
     new_case(store, author.lines)
-    gateway = ScriptedGateway(author.answer)
     mode: PlanningMode = "joint" if author.joint else "separate"
     config = InterpretationConfig(planning=PlanningConfig(mode=mode))
     read = await _until_done(CaseInterpreter(store, gateway, config))
@@ -355,10 +361,12 @@ async def _play(author: Author) -> list[str]:
     return faults
 
 
-def play(number: int, *, valid: bool) -> list[str]:
-    """Play both phases with the author of this number; return what the contracts forbid and happened."""
+def play(number: int, *, valid: bool) -> Played:
+    """Play both phases with the author of this number."""
     author = Author(number, valid=valid)
+    gateway = ScriptedGateway(author.answer)
     try:
-        return asyncio.run(_play(author))
+        faults = asyncio.run(_play(author, gateway))
     except (VianoError, AssertionError, LookupError, TypeError, ValueError) as error:
-        return [f"{type(error).__name__}: {error}"]
+        faults = [f"{type(error).__name__}: {error}"]
+    return Played(gateway.asked, faults)
