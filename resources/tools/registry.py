@@ -23,7 +23,8 @@ from resources.tools.logs.tools import LogTools
 from resources.tools.opening import Opened, open_inputs
 from resources.tools.source import SOURCE_TOOL_SPECS
 from resources.tools.source import check as check_source
-from viano_assets.canonical import canonical_json, sha256_hex
+from viano_assets.canonical import canonical_json, sha256_hex, strict_loads
+from viano_assets.errors import ContractError
 from viano_assets.evidence.model import EvidenceRecord, ToolResult
 from viano_assets.evidence.quotes import normalise
 from viano_assets.package.model import Head
@@ -72,6 +73,8 @@ class CaseToolBox:
         """Return why these arguments are outside the tool's contract, or None."""
         if tool not in TOOL_NAMES:
             return f"there is no tool {tool}"
+        if not _storable(arguments):
+            return "arguments hold a value that no JSON of ours holds"
         if not self._offered(tool):
             return f"{tool} has nothing to look at in this case"
         if tool.startswith("source."):
@@ -84,7 +87,7 @@ class CaseToolBox:
         """Run one tool; every failure is a result with completeness `unavailable`."""
         problem = self.check(tool, arguments)
         if problem is not None:
-            return unavailable(tool, arguments, "arguments", problem)
+            return unavailable(tool, arguments if _storable(arguments) else {}, "arguments", problem)
         try:
             return self._run(tool, arguments)
         except Exception as error:  # noqa: BLE001 - a tool's failure is a recorded outcome, whatever it is
@@ -171,6 +174,14 @@ class ToolBoxFactory:
             while len(self._open) > _OPEN_CASES:
                 self._open.popitem(last=False)
             return box
+
+
+def _storable(arguments: Mapping[str, Any]) -> bool:
+    try:
+        strict_loads(canonical_json(dict(arguments)))
+    except ContractError:
+        return False
+    return True
 
 
 def _identity(head: Head) -> str:

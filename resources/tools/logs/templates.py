@@ -11,7 +11,9 @@ from viano_assets.evidence.text import decode_line
 _DIGITS = bytes(48 if 48 <= n <= 57 else n for n in range(256))
 _BLOCK = 32 << 20
 _QUOTED = re.compile(r"'[^']{0,200}'|\"[^\"]{0,200}\"")
-_HEX = re.compile(r"\b0x[0-9a-fA-F#]+\b|\b(?=[0-9a-fA-F]*#)[0-9a-fA-F#]{8,}\b")
+_HEX = re.compile(
+    r"(?<![\w#])(?:#x[0-9a-fA-F#]+|(?=[0-9a-fA-F]*#)(?=[0-9#]*[a-fA-F])[0-9a-fA-F#]{6,})(?![\w#])"
+)
 _MAX_LINES = 20_000_000
 
 
