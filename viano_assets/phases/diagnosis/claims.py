@@ -133,7 +133,7 @@ class Position(NamedTuple):
     lines: int
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def _folded(content: str, compact: bool) -> tuple[str, ...]:
     lines = (_fold(line) for line in text_lines(content))
     return tuple(_AROUND_SIGN.sub(r"\1", line) for line in lines) if compact else tuple(lines)
