@@ -88,7 +88,9 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 _BEARER = re.compile(r"(?:bearer|basic)\s{1,4}([A-Za-z0-9._~+/=-]{12,2048})", _FLAGS)
-_URL_LOGIN = re.compile(r"://([^\s/@:'\"<>]{0,128}):([^\s/@'\"<>]{1,256})@", re.ASCII)
+_URL_LOGIN = re.compile(
+    r"://([^\s/@:'\"<>\[\](){}*+^$|\\]{0,128}):([^\s/@'\"<>\[\](){}\\]{1,256})@", re.ASCII
+)
 _LOGIN_WORD = (
     r"(?:password|passwd|passphrase|passwort|kennwort|pwd|sha_pass_hash"
     r"|(?:(?<=db)|(?<=user)|(?<=[A-Za-z][_.\-]))pass)"
@@ -134,7 +136,7 @@ _CODE_DOMAINS = frozenset(
     """com org net edu gov mil info io de uk fr nl ch eu us ca au jp cn ru pl se br co dev app
     biz""".split()  # noqa: SIM905 - as above
 )
-_IPV4 = re.compile(r"(?<![\w.\-])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d|-[A-Za-z0-9])", re.ASCII)
+_IPV4 = re.compile(r"(?<![\w.\-])(?<![A-Za-z]/)(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\w|-[A-Za-z0-9])", re.ASCII)
 _IPV6 = re.compile(
     r"(?<![\w:.])(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4}|:)(?::[0-9a-f]{1,4}){0,6}(?![\w:])", _FLAGS
 )
@@ -142,11 +144,14 @@ _MAC = re.compile(r"(?<![\w:])(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}(?![\w:-])", _FLA
 _DOCUMENTATION = tuple(
     ipaddress.IPv4Network(net) for net in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 )
-_VERSION_WORD = re.compile(r"version|release|build|revision|upgrade|==|>=|<=|~=|\bv\.?$|\bver\b", _FLAGS)
+_VERSION_WORD = re.compile(
+    r"version|release|build|revision|upgrade|section|chapter|kapitel|abschnitt|==|>=|<=|~=|\bv\.?$|\bver\b",
+    _FLAGS,
+)
 _HOST_WORD = re.compile(r"host|addr|\bip\b|server|client|peer|from|connect|://|bind|listen", _FLAGS)
 _NO_VALUE = frozenset(
     """null none nil true false yes no on off empty undefined required missing invalid incorrect wrong expired
-    optional string str password secret token failed error prompt hidden unknown varchar text not the a is
+    optional string str pass user username password secret token failed error prompt hidden unknown varchar text not the a is
     was""".split()  # noqa: SIM905 - as above
 )
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----", re.ASCII)
@@ -257,12 +262,14 @@ def _ipv4(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]
 
 
 def _is_address(text: str, match: re.Match[str], first: int, flavour: Flavour) -> bool:
-    """Tell an address from a version number where versions are common."""
+    """Tell a host's address from a version number, and in code from a network and a private address."""
     line = _line_around(text, *match.span())
     if first < 10 and not _HOST_WORD.search(line):
         return False
     if flavour != "code":
         return True
+    if text[match.end() : match.end() + 1] == "/" and text[match.end() + 1 : match.end() + 2].isdigit():
+        return False
     address = ipaddress.IPv4Address(match[0])
     public = address.is_global or any(address in net for net in _DOCUMENTATION)
     return public and not _VERSION_WORD.search(line)
