@@ -167,6 +167,10 @@ CODE = [
     "user = User(name='x')",
     "return ip == '127.0.0.1'",
     "git@github.com:org/repo.git",
+    "agent = 'Browser/119.0.0.0 Engine/537.36'",
+    "pattern = r'https://[^:]+:[^@]+@host/'",
+    "NETWORKS = ['94.200.0.0/13']",
+    "# see section 12.4.3.5 of the standard",
 ]
 
 
@@ -190,6 +194,7 @@ def test_code_is_not_mangled(line: str) -> None:
         ("prose", "Mein Passwort ist geheim7!", ["SECRET"]),
         ("prose", "token: abcdef0123456789", ["SECRET"]),
         ("code", 'host = "8.8.4.4"', ["IP"]),
+        ("data", "connect to port.example.org/10.1.2.3:8080", ["IP"]),
     ],
 )
 def test_kinds(flavour: Flavour, line: str, kinds: list[str]) -> None:

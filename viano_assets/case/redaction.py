@@ -136,7 +136,7 @@ _CODE_DOMAINS = frozenset(
     """com org net edu gov mil info io de uk fr nl ch eu us ca au jp cn ru pl se br co dev app
     biz""".split()  # noqa: SIM905 - as above
 )
-_IPV4 = re.compile(r"(?<![\w.\-])(?<![A-Za-z]/)(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\w|-[A-Za-z0-9])", re.ASCII)
+_IPV4 = re.compile(r"(?<![\w.\-])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\w|-[A-Za-z0-9])", re.ASCII)
 _IPV6 = re.compile(
     r"(?<![\w:.])(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4}|:)(?::[0-9a-f]{1,4}){0,6}(?![\w:])", _FLAGS
 )
@@ -151,7 +151,8 @@ _VERSION_WORD = re.compile(
 _HOST_WORD = re.compile(r"host|addr|\bip\b|server|client|peer|from|connect|://|bind|listen", _FLAGS)
 _NO_VALUE = frozenset(
     """null none nil true false yes no on off empty undefined required missing invalid incorrect wrong expired
-    optional string str pass user username password secret token failed error prompt hidden unknown varchar text not the a is
+    optional string str pass user username password secret
+    token failed error prompt hidden unknown varchar text not the a is
     was""".split()  # noqa: SIM905 - as above
 )
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----", re.ASCII)
@@ -263,6 +264,9 @@ def _ipv4(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]
 
 def _is_address(text: str, match: re.Match[str], first: int, flavour: Flavour) -> bool:
     """Tell a host's address from a version number, and in code from a network and a private address."""
+    product = text[max(0, match.start() - 2) : match.start()]
+    if len(product) == 2 and product[0].isalpha() and product[1] == "/":
+        return False
     line = _line_around(text, *match.span())
     if first < 10 and not _HOST_WORD.search(line):
         return False
