@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import random
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -12,13 +15,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from resources.session import Session
 from resources.tools.database.sink import quote
 from resources.tools.database.snapshot import DataInput, Snapshot, ensure
 from resources.tools.logs.files import TextFile
 from resources.tools.logs.tools import LogTools
+from viano_assets.case.intake import import_case
+from viano_assets.phases.protocols import DispatchStatus, Phase
 
 DUMP_MB = 280
 LOG_MB = 200
+_REPORT = """# Handler of stage_41 does nothing
+
+## Observed
+Unit 1234 does not move after stage_41. The log shows `handler of stage_41 registered twice`.
+
+## Expected
+The second handler runs.
+"""
 _WORDS = (
     "crane", "berth", "pilot", "tide", "cargo", "rope", "winch", "quay", "ballast", "ledger", "lantern",
 )  # fmt: skip
@@ -177,6 +191,43 @@ def log_figures(folder: Path, megabytes: int = LOG_MB) -> dict[str, float]:
     return {"log_ready_s": round(seconds, 3)}
 
 
+def dispatch_figures(folder: Path, dump_mb: int = DUMP_MB, log_mb: int = LOG_MB) -> dict[str, float]:
+    """Investigate a case of that size with the offline analyst; median seconds of a warm dispatch."""
+    diagnostics = folder / "diagnostics"
+    (diagnostics / "logs").mkdir(parents=True)
+    write_dump(diagnostics / "world.sql", dump_mb)
+    write_log(diagnostics / "logs" / "Server.log", log_mb)
+    source = folder / "source" / "src"
+    source.mkdir(parents=True)
+    for n in range(60):
+        lines = [f"bool Handle{n}_{k}(Unit& u) {{ return u.stage > {k}; }}\n" for k in range(200)]
+        (source / f"handler_{n}.cpp").write_text("".join(lines), encoding="utf-8")
+    report = folder / "report.md"
+    report.write_text(_REPORT, encoding="utf-8")
+    return asyncio.run(_dispatches(folder, report))
+
+
+async def _dispatches(folder: Path, report: Path) -> dict[str, float]:
+    session = Session.open(folder / "home", provider="offline")
+    import_case(
+        session.store,
+        case_id="LARGE",
+        report=report,
+        diagnostics=folder / "diagnostics",
+        source=folder / "source",
+    )
+    await session.run("LARGE", until=Phase.HYPOTHESES)
+    seconds: list[float] = []
+    status = DispatchStatus.PROGRESSED
+    while status is DispatchStatus.PROGRESSED:
+        start = time.monotonic()
+        status = (await session.builders[Phase.INVESTIGATION].build("LARGE")).status
+        seconds.append(time.monotonic() - start)
+    if status is not DispatchStatus.COMPLETED or len(seconds) < 3:
+        raise RuntimeError(f"{len(seconds)} dispatches, then {status}")
+    return {"dispatch_s": round(statistics.median(seconds[1:]), 3), "open_s": round(seconds[0], 1)}
+
+
 def _in_process(part: str) -> dict[str, float]:
     """Run one part in a fresh process, so that its peak memory is its own."""
     script = (
@@ -184,15 +235,18 @@ def _in_process(part: str) -> dict[str, float]:
         f"with tempfile.TemporaryDirectory() as f: print(json.dumps(d.{part}(Path(f))))"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    import json
-
     found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
 
 def figures() -> dict[str, float]:
     """Return the figures of the dump and the log."""
-    return {**_in_process("dump_figures"), **_in_process("log_figures")}
+    large = _in_process("dispatch_figures")
+    return {
+        **_in_process("dump_figures"),
+        **_in_process("log_figures"),
+        "dispatch_s": large["dispatch_s"],
+    }
 
 
 if __name__ == "__main__":
