@@ -26,6 +26,9 @@ PRELOADED = ("pydantic", "jinja2", "tests.support.harbour_case")
 def main() -> int:
     for name in PRELOADED:
         importlib.import_module(name)
+    harbour_case = importlib.import_module("tests.support.harbour_case")
+    harbour_case.finished_store()
+    harbour_case.extract_store()
     loaded = [module for module, _ in PLAN if module in sys.modules]
     if loaded:
         raise AssertionError(f"{loaded} would not be mutated")

@@ -6,9 +6,11 @@ scope, completeness, typed absence, ranked places. The scripted model asks for g
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from tests.support.memory_store import MemoryStore
@@ -503,3 +505,20 @@ def copy_of(store: MemoryStore) -> MemoryStore:
     fresh = MemoryStore()
     fresh._heads = {name: list(heads) for name, heads in store._heads.items()}
     return fresh
+
+
+@lru_cache(maxsize=1)
+def finished_store() -> MemoryStore:
+    """Return a store with the default case investigated; shared, so copy before writing."""
+    store = MemoryStore()
+    asyncio.run(investigated(store))
+    return store
+
+
+@lru_cache(maxsize=1)
+def extract_store() -> MemoryStore:
+    """Return the same with a filtered step table and no search."""
+    store = MemoryStore()
+    world = World(filtered=True, unavailable=frozenset({"source.search"}))
+    asyncio.run(investigated(store, world=world))
+    return store

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.crashing_store import Crash, CrashingStore
 from tests.support.diagnosis_answers import Json, changed, confirmed, evaluation, inconclusive, inputs_of
-from tests.support.harbour_case import CASE, copy_of, investigated
+from tests.support.harbour_case import CASE, copy_of, finished_store
 from tests.support.memory_store import MemoryStore
 from tests.support.scripted_gateway import ScriptedGateway
 from viano_assets.case.outbox import acknowledge, entries, pending_entries
@@ -25,21 +25,13 @@ from viano_assets.phases.diagnosis.published import AcceptedDiagnosis, load_diag
 from viano_assets.phases.protocols import DispatchStatus, PhaseResult
 
 FOLDER = "analysis/change_request/0001"
-
-
-@pytest.fixture(scope="session")
-def finished() -> tuple[MemoryStore, dict[str, str]]:
-    store = MemoryStore()
-    head = asyncio.run(investigated(store))
-    return store, inputs_of(store, head)[1]
+Case = tuple[MemoryStore, dict[str, str]]
 
 
 @pytest.fixture
-def case(finished: tuple[MemoryStore, dict[str, str]]) -> tuple[MemoryStore, dict[str, str]]:
-    return copy_of(finished[0]), finished[1]
-
-
-Case = tuple[MemoryStore, dict[str, str]]
+def case() -> Case:
+    store = copy_of(finished_store())
+    return store, inputs_of(store, store.latest(CASE))[1]
 
 
 def diagnosed(case: Case, answer: Json | None = None) -> MemoryStore:
