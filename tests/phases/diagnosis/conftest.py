@@ -10,15 +10,21 @@ from viano_assets.phases.diagnosis.inputs import Inputs
 Prepared = tuple[MemoryStore, Inputs, dict[str, str]]
 
 
-@pytest.fixture
-def prepared() -> Prepared:
-    store = copy_of(finished_store())
-    inputs, names = inputs_of(store, store.latest("BERTH-3"))
-    return store, inputs, names
+@pytest.fixture(scope="session")
+def read() -> tuple[Inputs, dict[str, str]]:
+    return inputs_of(finished_store(), finished_store().latest("BERTH-3"))
+
+
+@pytest.fixture(scope="session")
+def read_extract() -> tuple[Inputs, dict[str, str]]:
+    return inputs_of(extract_store(), extract_store().latest("BERTH-3"))
 
 
 @pytest.fixture
-def prepared_extract() -> Prepared:
-    store = copy_of(extract_store())
-    inputs, names = inputs_of(store, store.latest("BERTH-3"))
-    return store, inputs, names
+def prepared(read: tuple[Inputs, dict[str, str]]) -> Prepared:
+    return (copy_of(finished_store()), *read)
+
+
+@pytest.fixture
+def prepared_extract(read_extract: tuple[Inputs, dict[str, str]]) -> Prepared:
+    return (copy_of(extract_store()), *read_extract)
