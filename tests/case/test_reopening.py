@@ -109,9 +109,18 @@ def test_an_interrupted_import_is_completed(store: CheckpointStore, tmp_path: Pa
             lifecycle="RECEIVED",
         ),
     )
-    done = CaseAssembler(store).assemble(head)
-    assert done.manifest.lifecycle == "ASSEMBLED"
+    other = tmp_path / "other.md"
+    other.write_text("## Observed\nSomething else.\n")
+    with pytest.raises(InputError) as caught:
+        import_case(store, case_id="D", report=other)
+    assert caught.value.code == "case_exists"
+    assert store.latest("D").generation == head.generation
+    done = import_case(store, case_id="D", report=report)
+    assert (done.generation, done.manifest.lifecycle) == (2, "ASSEMBLED")
     assert CaseAssembler(store).assemble(done) is done
+    with pytest.raises(InputError) as caught:
+        import_case(store, case_id="D", report=report)
+    assert caught.value.code == "case_exists"
 
 
 def test_freshness_names_the_file(head: Head) -> None:

@@ -50,6 +50,9 @@ def import_case(
 ) -> Head:
     """Create a case from a report and, where given, a diagnostic archive and the source.
 
+    An import that was killed between its two generations is completed by repeating it with the same
+    inputs.
+
     Args:
         store: where the package goes.
         case_id: as the person names it.
@@ -64,18 +67,40 @@ def import_case(
         InputError: what is wrong with which file, and what to do; nothing was written then.
     """
     check_case_id(case_id)
-    if case_id.lower() in {known.lower() for known in store.case_ids()}:
-        raise InputError(
-            "case_exists",
-            "a case of this name exists (letter case does not count)",
-            where=case_id,
-            hint=f"add information to it with: viano case reopen {case_id}; or choose another id",
-        )
+    received = _interrupted(store, case_id)
     named: list[tuple[Role, Path]] = [("report", report)]
     named += [("diagnostics", diagnostics)] if diagnostics is not None else []
     named += [("source", source)] if source is not None else []
     with prepared_inputs(named, name_encoding=name_encoding, progress=progress) as inputs:
-        return _create(store, case_id, inputs, name_encoding, randomness)
+        if received is None:
+            received = _create(store, case_id, inputs, name_encoding, randomness)
+        elif {item.path: item.sha256 for item in map(RawInput.described, inputs)} != received.raw_inputs():
+            raise _exists(case_id)
+        return CaseAssembler(store).assemble(received)
+
+
+def _interrupted(store: CaseStore, case_id: str) -> Head | None:
+    """Return the head of an import of this name that stopped before its canonical case, None for no case.
+
+    Raises:
+        InputError: `case_exists` when the name is taken.
+    """
+    taken = [known for known in store.case_ids() if known.lower() == case_id.lower()]
+    if not taken:
+        return None
+    head = store.latest(case_id) if case_id in taken else None
+    if head is None or head.manifest.lifecycle != Lifecycle.RECEIVED.value or head.generation > 1:
+        raise _exists(case_id)
+    return head
+
+
+def _exists(case_id: str) -> InputError:
+    return InputError(
+        "case_exists",
+        "a case of this name exists (letter case does not count)",
+        where=case_id,
+        hint=f"add information to it with: viano case reopen {case_id}; or choose another id",
+    )
 
 
 def _create(
@@ -89,7 +114,7 @@ def _create(
     if name_encoding is not None:
         key["name_encoding"] = name_encoding
     raw = {item.package_path: item.path for item in inputs}
-    head = store.create(
+    return store.create(
         case_id,
         Change(
             event="case_received",
@@ -100,7 +125,6 @@ def _create(
             detail={"inputs": sorted(raw)},
         ),
     )
-    return CaseAssembler(store).assemble(head)
 
 
 @contextmanager
