@@ -97,7 +97,7 @@ class Around:
                 continue
             total = count(connection, table, condition)
             lines.append({
-                "link": link.describe(), "value": value, "rows": total, "completeness": table.extent.kind,
+                "link": link.describe(), "value": value, "rows": total, "extent": table.extent.kind,
             })  # fmt: skip
             for found in fetch(connection, table, condition, 3 if total else 0):
                 if len(drafts) < limit:

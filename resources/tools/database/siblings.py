@@ -344,7 +344,7 @@ def _drafts(
         "findings": len(findings),
     }
     lines = [
-        {"finding": f.kind, "text": f.text, "share": round(f.share, 3), "completeness": f.table.extent.kind}
+        {"finding": f.kind, "text": f.text, "share": round(f.share, 3), "extent": f.table.extent.kind}
         for f in findings
     ]
     places = [location(f.table, f.missing) for f in findings if f.missing]

@@ -280,7 +280,7 @@ class DatabaseTools:
             "columns": [
                 {
                     "table": t.name, "column": c, "rows": n, "key": c in t.primary_key,
-                    "completeness": t.extent.kind,
+                    "extent": t.extent.kind,
                 }
                 for t, c, n in hits[:100]
             ],
