@@ -72,6 +72,25 @@ def _candidate(mechanism: Mechanism, focus: str, sources: list[str], aliases: li
     }
 
 
+def around(locked: Json, proposals: list[Json]) -> list[Json]:
+    """Return a batch that repeats the locked candidates at their positions and fills the others anew."""
+    kept = {item["position"]: item["candidate"] for item in locked["retained"]}
+    taken = {candidate[name].casefold() for candidate in kept.values() for name in ("title", "mechanism")}
+    fresh = [
+        proposal
+        for proposal in proposals
+        if proposal["title"].casefold() not in taken and proposal["mechanism"].casefold() not in taken
+    ]
+    free = iter(fresh)
+    positions = range(1, locked["positions"] + 1)
+    return [kept[number] if number in kept else next(free, proposals[0]) for number in positions]
+
+
 def answer(request: ModelRequest) -> dict[str, Any]:
     """Answer `hypotheses-output-v1`."""
-    return {"candidates": propose(case_of(request), one(request, "interpretation"), one(request, "policy"))}
+    case, interpretation, policy = case_of(request), one(request, "interpretation"), one(request, "policy")
+    locked = one(request, "joint_retained")
+    if not locked or not locked["positions"]:
+        return {"candidates": propose(case, interpretation, policy)}
+    every = propose(case, interpretation, {**policy, "min_hypotheses": policy["max_hypotheses"]})
+    return {"candidates": around(locked, every)}
