@@ -245,6 +245,14 @@ def test_a_stream_may_be_fed_in_any_pieces_of_whole_lines(cuts: list[int]) -> No
     assert "".join(pieces) + stream.finish() == expected
 
 
+@pytest.mark.parametrize("flavour", ["data", "prose", "code"])
+def test_many_lines_are_read_as_one_by_one(flavour: Flavour) -> None:
+    """Where a rule finds something in every line it reads on in one go; the outcome is the same."""
+    lines = [*LOG.splitlines(), *CONFIG.splitlines()[1:5], "user:", "password:", "  next line"] * 60
+    text = "\n".join(lines)
+    assert REDACTOR.redact(text, flavour) == "\n".join(REDACTOR.redact(line, flavour) for line in lines)
+
+
 def test_a_private_key_cut_between_pieces() -> None:
     stream = PlainStream(REDACTOR, "data")
     out = stream.feed("-----BEGIN PRIVATE KEY-----\nabc\n") + stream.feed(

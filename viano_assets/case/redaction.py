@@ -50,6 +50,10 @@ class _Found(NamedTuple):
 _Finder: TypeAlias = Callable[[str, int, int, Flavour], Iterator[_Found]]
 
 
+_DENSE = 256
+"""After so many lines a rule looks whether it had better read the rest in one go."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Rule:
     """A finder that runs on the lines where one of its anchors stands.
@@ -63,9 +67,10 @@ class _Rule:
     find: _Finder
 
     def regions(self, text: str, lowered: str) -> Iterator[tuple[int, int]]:
-        """Yield the lines with an anchor, each once for each anchor that stands in it."""
+        """Yield the lines with an anchor; where they stand close together, all the rest at once."""
         for anchor in self.anchors:
             done = -1
+            count = covered = 0
             for match in anchor.finditer(lowered):
                 if match.start() < done:
                     continue
@@ -73,6 +78,11 @@ class _Rule:
                 end = text.find("\n", match.end())
                 done = len(text) if end < 0 else end
                 yield start, done
+                count += 1
+                covered += done - start
+                if count == _DENSE and covered * 3 > done:
+                    yield done, len(text)
+                    break
 
 
 def _anchors(*patterns: str) -> tuple[re.Pattern[str], ...]:
@@ -87,7 +97,7 @@ _TOKEN = re.compile(
     r"|eyJ[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{5,4096})",
     re.ASCII,
 )
-_BEARER = re.compile(r"(?:bearer|basic)\s{1,4}([A-Za-z0-9._~+/=-]{12,2048})", _FLAGS)
+_BEARER = re.compile(r"(?:bearer|basic)[ \t]{1,4}([A-Za-z0-9._~+/=-]{12,2048})", _FLAGS)
 _URL_LOGIN = re.compile(
     r"://([^\s/@:'\"<>\[\](){}*+^$|\\]{0,128}):([^\s/@'\"<>\[\](){}\\]{1,256})@", re.ASCII
 )
@@ -99,26 +109,27 @@ _KEY_NAME = (
     r"(?:secret|(?:api|access|private|secret|encryption|signing|session|auth|account|storage)[_. -]?key"
     r"|token|credentials?|verifier|session_?id|cookie)"
 )
-_SEPARATOR = r"[\"']?\s{0,8}(?:=>|:=|[:=>])\s{0,8}"
+_SEPARATOR = r"[\"']?[ \t]{0,8}(?:=>|:=|[:=>])[ \t]{0,8}"
 _QUOTED = r"(?P<quote>[\"'])(?P<quoted>[^\"'\n]{1,512})(?P=quote)"
 _BARE = r"(?P<bare>[^\s\"'`,;&<>(){}\[\]]{1,512})"
 _ASSIGNED = re.compile(rf"(?:(?P<pass>{_LOGIN_WORD})|{_KEY_NAME}){_SEPARATOR}(?:{_QUOTED}|{_BARE})", _FLAGS)
 _SPOKEN = re.compile(
-    r"(?:password|passwort|kennwort)\s{1,4}(?:is|ist|lautet|was|war)\s{0,2}:?\s{0,4}[\"'`]?([^\s\"'`,;]{3,128})",
+    r"(?:password|passwort|kennwort)[ \t]{1,4}(?:is|ist|lautet|was|war)[ \t]{0,2}:?[ \t]{0,4}[\"'`]?"
+    r"([^\s\"'`,;]{3,128})",
     _FLAGS,
 )
 _FLAG = re.compile(
     r"--(?:password|passwd|token|secret|api-key)[ =]{1,4}[\"']?([^\s\"'-][^\s\"']{1,255})", _FLAGS
 )
-_IDENTIFIED = re.compile(r"identified\s{1,8}by\s{1,8}(?:password\s{1,4})?'([^'\n]{1,256})'", _FLAGS)
+_IDENTIFIED = re.compile(r"identified[ \t]{1,8}by[ \t]{1,8}(?:password[ \t]{1,4})?'([^'\n]{1,256})'", _FLAGS)
 _CONNECTION = re.compile(
     r"[\"']([^\"';\s]{1,128});(?:\d{1,5}|[./\w-]{1,64});([^\"';\n]{1,64});([^\"';\n]{0,128});[^\"';\n]{0,64}[;\"']",
     re.ASCII,
 )
 _ACCOUNT = re.compile(
     r"(?<![A-Za-z])(?:user[_ ]?name|user[_ ]?id|uid|login|account(?:[_ ]?name)?|benutzer(?:name)?|user)"
-    r"(?:[\"']\s{0,4}:\s{0,4}\"(?P<json>[^\"\n]{1,64})\""
-    r"|\s{0,4}=\s{0,4}(?:\"(?P<double>[^\"\n]{1,64})\"|'(?P<single>[^'\n]{1,64})'"
+    r"(?:[\"'][ \t]{0,4}:[ \t]{0,4}\"(?P<json>[^\"\n]{1,64})\""
+    r"|[ \t]{0,4}=[ \t]{0,4}(?:\"(?P<double>[^\"\n]{1,64})\"|'(?P<single>[^'\n]{1,64})'"
     r"|(?P<bare>[A-Za-z][\w.\-]{1,63})(?=[\s,;)\]&]|$)))",
     _FLAGS | re.MULTILINE,
 )
@@ -301,7 +312,7 @@ def _ipv6(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]
 _NOT_CODE: frozenset[Flavour] = frozenset({"prose", "data"})
 _ASSIGNMENT_ANCHOR = (
     r"(?:passw|passphrase|pass|kennwort|pwd|secret|key|token|credential|verifier|session|cookie)"
-    r"[a-z_]{0,4}[\"']?\s{0,8}[:=>]"
+    r"[a-z_]{0,4}[\"']?[ \t]{0,8}[:=>]"
 )
 _LINE_RULES = (
     _Rule(
@@ -347,6 +358,10 @@ def _disjoint(found: Iterable[_Found]) -> list[_Found]:
     return kept
 
 
+_REMEMBERED = 200_000
+"""Placeholders kept in memory; more are computed anew."""
+
+
 class Redactor:
     """The rules with one package's key.
 
@@ -365,15 +380,15 @@ class Redactor:
 
     def placeholder(self, kind: str, value: str) -> str:
         """Return the placeholder of one value; letter case counts only for secrets."""
-        shown = value if kind == "SECRET" else value.lower()
-        known = self._tokens.get((kind, shown))
+        known = self._tokens.get((kind, value))
         if known is None:
+            shown = value if kind == "SECRET" else value.lower()
             digest = hmac.new(
                 self._key, f"{kind}\x00{shown}".encode("utf-8", "surrogatepass"), hashlib.sha256
             )
             known = f"REDACTED_{kind}_{digest.hexdigest()[:10]}"
-            if len(self._tokens) < 100_000:
-                self._tokens[kind, shown] = known
+            if len(self._tokens) < _REMEMBERED:
+                self._tokens[kind, value] = known
         return known
 
     def replacements(self, text: str, flavour: Flavour) -> list[Replacement]:
