@@ -50,6 +50,7 @@ CONFIRMED: list[tuple[str, Edit, set[str]]] = [
     ("twice", put("evaluations.2.hypothesis_id", "H2"), {"duplicate_hypothesis", "missing_hypothesis"}),
     ("missing", lambda d, _: changed(d, "evaluations", d["evaluations"][:2]), {"missing_hypothesis"}),
     ("invented evidence", put("evaluations.1.against.0", "E99"), {"unknown_evidence"}),
+    ("invented support", put("evaluations.1.support", ["E97"]), {"unknown_evidence"}),
     (
         "invented evidence of the cause",
         put("root_cause.evidence_ids", ["E99"]),
