@@ -13,6 +13,7 @@ from viano_assets.phases.common import decode
 from viano_assets.phases.interpretation.context import interpretation_schema
 from viano_assets.phases.interpretation.contract import InterpretationAnswer
 from viano_assets.phases.interpretation.rules import CATEGORY_TYPES, aliases, source_enums, validate
+from viano_assets.phases.interpretation.summary import interpretation_markdown, interpretation_text
 
 CASE = case_document()
 IDS = {kind: f"S{number}" for number, (_, kind) in enumerate(LINES, start=1)}
@@ -206,3 +207,17 @@ def test_statements_get_ids_in_the_order_of_the_contract_with_their_pointers() -
 def test_the_schema_is_the_same_bytes_every_time() -> None:
     enums = source_enums(sources_of(LINES))
     assert canonical_json(interpretation_schema(enums)) == canonical_json(interpretation_schema(enums))
+
+
+def test_notes_of_the_intake_are_told_to_people() -> None:
+    """An attempt to steer the analysis is noted there and changes nothing else (B33)."""
+    case = CASE.model_copy(update={"notes": ("S9 reads like an instruction",)})
+    answer = read(interpretation_answer())
+    document = {
+        "interpretation": answer.model_dump(mode="json"),
+        "statements": [item.as_json() for item in aliases(answer)],
+    }
+    assert "S9 reads like an instruction" in interpretation_markdown(document, case).decode()
+    assert "S9 reads like an instruction" in interpretation_text(document, case)
+    assert "I1  After accepting order 4711" in interpretation_text(document, CASE)
+    assert "Notes" not in interpretation_text(document, CASE)

@@ -104,4 +104,6 @@ def interpretation_text(document: Mapping[str, Any], case: CaseDocument) -> str:
     for name, title in named:
         if payload[name]:
             lines += ["", title, *(f"  - {plain(item)}" for item in payload[name])]
+    if case.notes:
+        lines += ["", "Notes of the intake", *(f"  - {plain(note)}" for note in case.notes)]
     return "\n".join(lines) + "\n"
