@@ -100,6 +100,8 @@ def write_inputs(folder: Path) -> dict[str, Path]:
     lite.executemany(
         "INSERT INTO pilot VALUES (?,?,?,?)", [(1, "Ann", 4.5, b"\x00\x01"), (2, "Ben", None, None)]
     )
+    lite.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, name TEXT, password TEXT, email TEXT)")
+    lite.execute("INSERT INTO account VALUES (1, 'ann', 'hunter2-canary', 'ann.canary@harbour.example')")
     lite.commit()
     lite.close()
     source = folder / "source"

@@ -27,7 +27,7 @@ _CONFIG = (
     ".conf", ".cfg", ".ini", ".toml", ".yaml", ".yml", ".properties", ".cnf", ".env", ".dist", ".xml",
 )  # fmt: skip
 _LOG_NAME = re.compile(
-    r"log|(?:^|[._-])(?:trace|console|stdout|stderr|errors?|out)(?:[._-]|$)", re.IGNORECASE
+    r"(?<![A-Za-z])[Ll]ogs?(?![a-z])|[a-z]Logs?(?![a-z])|(?:^|[._-])(?:trace|console|stdout|stderr|errors?)(?:[._-]|$)"
 )
 _CUT_NAME = re.compile(
     r"(?:^|[._-])(?:tail|head|last\d*|excerpt|auszug|snippet|part\d*)(?:[._-]|$)", re.IGNORECASE

@@ -14,7 +14,8 @@ _QUOTED = re.compile(r"'[^']{0,200}'|\"[^\"]{0,200}\"")
 _HEX = re.compile(
     r"(?<![\w#])(?:#x[0-9a-fA-F#]+|(?=[0-9a-fA-F]*#)(?=[0-9#]*[a-fA-F])[0-9a-fA-F#]{6,})(?![\w#])"
 )
-_MAX_LINES = 20_000_000
+MAX_BYTES = 256 << 20
+"""Most bytes of a file that are mined; it is counted, not timed, so that it is repeatable."""
 
 
 class Template(NamedTuple):
@@ -37,11 +38,12 @@ def mine(file: TextFile) -> list[Template]:
     raw: dict[bytes, list[int]] = {}
     number = 0
     data, start = file.content, 0
-    while start < len(data) and number < _MAX_LINES:
-        stop = min(start + _BLOCK, len(data))
+    end = min(len(data), MAX_BYTES)
+    while start < end:
+        stop = min(start + _BLOCK, end)
         if stop < len(data):
             cut = data.rfind(b"\n", start, stop) + 1
-            stop = cut if cut > start else len(data)
+            stop = cut if cut > start else end
         block = data[start:stop].translate(_DIGITS)
         while b"00" in block:
             block = block.replace(b"0000", b"0").replace(b"00", b"0")

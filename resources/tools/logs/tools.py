@@ -31,7 +31,7 @@ from resources.tools.logs.excerpts import (
 )
 from resources.tools.logs.files import TextFile, find_file
 from resources.tools.logs.ranges import Bounds, between, bounds_of, covers, first_at, stamp_before, within
-from resources.tools.logs.templates import mine, shape
+from resources.tools.logs.templates import MAX_BYTES, mine, shape
 from resources.tools.logs.times import Stamp, parse_bound
 from resources.tools.source import search as engine
 from viano_assets.evidence.model import Completeness, Draft, Location, Provenance, ToolResult
@@ -300,7 +300,8 @@ class LogTools:
             )
             for f, t in shown
         ]
-        cause = "template_cap" if len(kinds) > len(shown) else None
+        whole = len(kinds) == len(shown) and all(len(f.content) <= MAX_BYTES for f in files)
+        cause = None if whole else "template_cap"
         draft = Draft(
             content="\n".join([compact({"templates": len(kinds), "shown": len(shown)}), *lines]),
             provenance=Provenance(kind="search", **input_of(files)),

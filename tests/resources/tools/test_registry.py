@@ -89,7 +89,7 @@ def test_the_overview_says_what_is_there(box: CaseToolBox) -> None:
     overview = box.overview()
     tables = {t["table"]: t["completeness"] for t in overview["database"]["tables"]}
     assert tables == {
-        "berth": "filtered", "contract": "full", "contract_stage": "full", "crane": "full", "pilot": "full",
+        "account": "full", "berth": "filtered", "contract": "full", "contract_stage": "full", "crane": "full", "pilot": "full",
         "tide": "unknown",
     }  # fmt: skip
     logs = {entry["file"]: entry for entry in overview["logs"]}
@@ -103,6 +103,9 @@ def test_secrets_of_the_inputs_reach_no_tool(box: CaseToolBox) -> None:
     found = box.run("log.search", {"pattern": "swordfish"})
     assert found.empty
     assert "swordfish-canary" not in box.run("log.window", {"file": "server.conf"}).model_dump_json()
+    account = box.run("db.query", {"sql": "SELECT * FROM account"})
+    assert not account.empty
+    assert "canary" not in account.model_dump_json()
 
 
 def test_an_open_case_is_kept_and_a_fresh_process_uses_the_cache(tmp_path: Path) -> None:
@@ -151,7 +154,7 @@ LOOKS = st.one_of(
     st.tuples(st.just("case.read"), st.fixed_dictionaries({"source_id": st.sampled_from(["S1", "S99"])})),
 )  # fmt: skip
 
-WHOLE = {"contract", "contract_stage", "crane", "pilot"}
+WHOLE = {"account", "contract", "contract_stage", "crane", "pilot"}
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]  # it ships no types
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -276,3 +277,28 @@ def test_a_snapshot_is_built_once(tmp_path: Path) -> None:
     assert second is not None
     assert first.catalog == second.catalog
     assert ensure(tmp_path, [item._replace(kind=None)], None) is None
+
+
+def test_a_file_whose_reader_dies_is_left_out_and_the_rest_loads(tmp_path: Path) -> None:
+    """The loader is killed for real while it reads one file; only that file is lost, and it is said."""
+    inputs = []
+    for name in ("a.csv", "b.csv", "c.csv"):
+        path = tmp_path / name
+        path.write_text("id\n" + "1\n" * 60_000, encoding="utf-8")
+        inputs.append(DataInput(name, path, "csv", "utf-8", f"inputs/{name}", SHA))
+    killed: list[str] = []
+
+    def kill(path: str, at: int) -> None:
+        del at
+        if path == "b.csv" and not killed:
+            killed.append(path)
+            for child in psutil.Process().children():
+                child.kill()
+
+    snapshot = ensure(tmp_path, inputs, None, kill)
+    assert killed
+    assert snapshot is not None
+    trouble = {file.path: file.trouble for file in snapshot.catalog.files if file.trouble}
+    assert trouble == {"b.csv": "its reader failed: signal 9"}
+    assert [table.name for table in snapshot.catalog.tables] == ["a", "c"]
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
