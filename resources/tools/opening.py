@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from resources.tools.database.bridge import Bridge
-from resources.tools.database.build import kind_of
+from resources.tools.database.naming import kind_of
 from resources.tools.database.snapshot import DataInput, Snapshot, SnapshotError, ensure
 from resources.tools.logs.files import TextFile, wide_twin
 from resources.tools.source import SourceTree

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from resources.session import Session
-from resources.tools.database.sink import quote
+from resources.tools.database.naming import quote
 from resources.tools.database.snapshot import DataInput, Snapshot, ensure
 from resources.tools.logs.files import TextFile
 from resources.tools.logs.tools import LogTools

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resources.tools.database.build import kind_of
+from resources.tools.database.naming import kind_of
 from resources.tools.database.snapshot import DataInput, Snapshot, ensure
 
 SHA = "0" * 64

@@ -37,16 +37,8 @@ _MANIFEST_BYTES = 1 << 18
 _HEAD = 4 << 20
 
 
-_MAGIC = (("sqlite", 0, b"SQLite format 3\x00"), ("parquet", 0, b"PAR1"), ("duckdb", 8, b"DUCK"))
-_SUFFIXES = (
-    ("script", (".sql", ".dump", ".ddl", ".psql")),
-    ("csv", (".csv", ".tsv", ".psv", ".tab")),
-    ("json", (".json", ".jsonl", ".ndjson")),
-)
-
-
 class DataFile(NamedTuple):
-    """One file of the job; `kind` is that of `kind_of`."""
+    """One file of the job; `kind` is that of `naming.kind_of`."""
 
     path: str
     file: Path
@@ -59,17 +51,6 @@ class DataFile(NamedTuple):
     def stem(self) -> str:
         """Name of the only table the file can hold."""
         return PurePosixPath(self.path).name.split(".", 1)[0]
-
-
-def kind_of(path: str, head: bytes) -> str | None:
-    """Return `script`, `csv`, `json`, `sqlite`, `parquet`, `duckdb`, or None for what holds no tables."""
-    name = path.lower()
-    if "manifest" in PurePosixPath(name).name:
-        return None
-    for kind, start, magic in _MAGIC:
-        if head[start : start + len(magic)] == magic:
-            return kind
-    return next((kind for kind, suffixes in _SUFFIXES if name.endswith(suffixes)), None)
 
 
 class _Build:

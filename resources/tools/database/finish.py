@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from resources.tools.database.catalog import Extent, SourceFile, Table
 from resources.tools.database.manifest import Claim, judge
-from resources.tools.database.sink import TableSink, quote
+from resources.tools.database.naming import quote
+from resources.tools.database.sink import TableSink
 
 if TYPE_CHECKING:
     import duckdb

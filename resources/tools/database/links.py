@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from resources.tools.database.catalog import Catalog, Table
+from resources.tools.database.naming import quote
 from resources.tools.database.rows import column_of, is_numeric
-from resources.tools.database.sink import quote
 
 if TYPE_CHECKING:
     import duckdb

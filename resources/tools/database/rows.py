@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from resources.tools.contract import Arguments, compact
 from resources.tools.database.catalog import Table
 from resources.tools.database.cells import encode_cell
-from resources.tools.database.sink import quote
+from resources.tools.database.naming import quote
 from viano_assets.evidence.model import Completeness, Draft, Location, Provenance
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from resources.tools.contract import compact
 from resources.tools.database.catalog import Catalog, Table
 from resources.tools.database.cells import encode_cell
 from resources.tools.database.links import Link, Links
+from resources.tools.database.naming import quote
 from resources.tools.database.rows import (
     Row,
     completeness,
@@ -29,7 +30,6 @@ from resources.tools.database.rows import (
     text_of,
     where,
 )
-from resources.tools.database.sink import quote
 from viano_assets.evidence.model import Draft, Location, Provenance
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from resources.tools.database.catalog import Column, ForeignKey
+from resources.tools.database.naming import quote
 
 if TYPE_CHECKING:
     import duckdb
@@ -18,11 +19,6 @@ _ARROW = {
     "UTINYINT": pa.uint8(), "USMALLINT": pa.uint16(), "UINTEGER": pa.uint32(), "UBIGINT": pa.uint64(),
     "DOUBLE": pa.float64(),
 }  # fmt: skip
-
-
-def quote(name: str) -> str:
-    """Quote a name for SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def text_array(values: Sequence[bytes | None]) -> tuple[pa.StringArray, bool]:

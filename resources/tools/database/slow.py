@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from resources.tools.database.naming import quote
 from resources.tools.database.script import Dialect, strings_of
-from resources.tools.database.sink import TableSink, quote
+from resources.tools.database.sink import TableSink
 
 MAX_STATEMENTS = 20_000
 """Most statements of one import that take this path; it is counted, not timed, so that it is repeatable."""

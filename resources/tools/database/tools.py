@@ -13,6 +13,7 @@ from resources.tools.database.bridge import Around, Bridge
 from resources.tools.database.catalog import Table
 from resources.tools.database.cells import is_void
 from resources.tools.database.links import Links
+from resources.tools.database.naming import quote
 from resources.tools.database.rows import (
     RowsArguments,
     Scalar,
@@ -29,7 +30,6 @@ from resources.tools.database.rows import (
 )
 from resources.tools.database.sandbox import DEADLINE_S, select
 from resources.tools.database.siblings import compare
-from resources.tools.database.sink import quote
 from resources.tools.database.snapshot import QueryTimeoutError, Snapshot
 from viano_assets.evidence.model import Completeness, Draft, Location, Provenance, ToolResult
 
