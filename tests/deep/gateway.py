@@ -56,6 +56,7 @@ def main() -> dict[str, object]:
 
 def _behaviours(root: Path, ports: dict[str, int], sums: Figures) -> None:
     every = behaviours()
+    run(every[0], "first", root / "imports", ports, Figures())
     for number, behaviour in enumerate(every):
         for position in POSITIONS:
             run(behaviour, position, root / f"{number}-{position}", ports, sums)

@@ -74,7 +74,7 @@ api_key_env = "LOCAL_LLM_KEY"
 allow_loopback = true
 temperature = 0.0
 stream = {stream}
-max_output_tokens = 600
+max_output_tokens = 1500
 deadline_s = 240
 concurrency = 1
 [[prices]]

@@ -31,7 +31,7 @@ from viano_assets.phases.protocols import CallOutcome
 
 Position = Literal["first", "middle", "last"]
 POSITIONS: tuple[Position, ...] = ("first", "middle", "last")
-DEADLINE_S = 0.8
+DEADLINE_S = 1.5
 TODAY = "2026-03-01"
 NOT_SENT = {"connection_failed", "connect_timeout", "name_resolution", "address_refused", "key_missing"}
 
