@@ -137,7 +137,7 @@ def test_letter_case_does_not_make_another_case(store: CheckpointStore, report: 
     with pytest.raises(InputError) as caught:
         import_case(store, case_id="BUG-17", report=report)
     assert caught.value.code == "case_exists"
-    assert "reopen" in caught.value.hint
+    assert "viano case reopen Bug-17" in caught.value.hint
     assert tree(store.home) == before
 
 

@@ -90,7 +90,7 @@ def _interrupted(store: CaseStore, case_id: str) -> Head | None:
         return None
     head = store.latest(case_id) if case_id in taken else None
     if head is None or head.manifest.lifecycle != Lifecycle.RECEIVED.value or head.generation > 1:
-        raise _exists(case_id)
+        raise _exists(taken[0])
     return head
 
 
