@@ -26,13 +26,16 @@ class Constant(NamedTuple):
     how: str
 
 
-_ENUM = re.compile(rb"\benum\b\s*(?:class\s+|struct\s+)?(\w*)\s*(?::\s*[\w:]+\s*)?\{([^}]*)\}")
-_MEMBER = re.compile(r"([A-Za-z_]\w*)\s*(?:\([^)]*\)\s*)?(?:=\s*([^,]+?))?\s*(?:,|$)")
+_ENUM = re.compile(rb"\benum\b\s*(?:class\s+|struct\s+)?(\w*)\s*(?::\s*[\w:]+\s*)?\{([^{}]*)\}")
+_MEMBER = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:=(.*))?$", re.DOTALL)
 _PLAIN = re.compile(
     rb"^[ \t]*(?:#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)"
     rb"|(?:[\w:<>*&,\[\] \t]*?\b)?([A-Za-z_]\w*)[ \t]*(?::[ \t]*[\w<>&'\[\]. ]+?)?[ \t]*=[ \t]*"
     rb"(-?\d[\w.]*|0[xX][0-9a-fA-F]+[uUlL]*|[\"'][^\"'\n]*[\"']|[\w<|+\- ()*]+?)[ \t]*[;,]?[ \t]*(?:(?://|#|--|/\*)[^\n]*)?\r?$)",
     re.MULTILINE,
+)
+_CANDIDATE = re.compile(
+    rb"^(?:[^=\r\n]{1,200}=|[ \t]{0,40}#[ \t]{0,10}define)[^\r\n]{1,300}(?=\r|\n|\Z)", re.MULTILINE
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|#[^\n]*")
 _TOKEN = re.compile(r"0[xX][0-9a-fA-F]+|\d+|[A-Za-z_][\w:]*|<<|>>|[|+\-()~&*]")
@@ -134,13 +137,19 @@ def _members(body: str, known: dict[str, int]) -> Iterator[tuple[str, int, int]]
     """Yield name, value and offset of the enumerators whose value can be known."""
     clean = _COMMENT.sub(lambda m: " " * len(m.group()), body)
     following: int | None = 0
-    for match in _MEMBER.finditer(clean):
+    at = 0
+    for part in clean.split(","):
+        match = _MEMBER.match(part)
+        offset, at = at, at + len(part) + 1
+        if match is None:
+            following = None
+            continue
         written = match.group(2)
-        value = evaluate(written, known) if written else following
+        value = evaluate(written.strip(), known) if written else following
         following = None if value is None else value + 1
         if value is not None:
             known[match.group(1)] = value
-            yield match.group(1), value, match.start(1)
+            yield match.group(1), value, offset + match.start(1)
 
 
 def names_for(index: SourceIndex, root: Path, value: str) -> tuple[list[Constant], int]:
@@ -159,7 +168,10 @@ def names_for(index: SourceIndex, root: Path, value: str) -> tuple[list[Constant
         _plain(data, row.path, wanted, text, known, equal)
         if wanted is not None and b"enum" in data:
             _enums(data, row.path, wanted, known, equal, bits)
-    return list(dict.fromkeys(equal + bits)), read
+    distinct: dict[tuple[str, int, str], Constant] = {}
+    for constant in equal + bits:
+        distinct[constant.path, constant.line, constant.name.rsplit("::", 1)[-1]] = constant
+    return list(distinct.values()), read
 
 
 def _line(data: bytes, offset: int) -> int:
@@ -167,11 +179,19 @@ def _line(data: bytes, offset: int) -> int:
     return head.count(b"\n") + 1 + (head.count(b"\r") - head.count(b"\r\n"))
 
 
+def _plain_lines(data: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield the lines that can define a constant; a very long line is none."""
+    for line in _CANDIDATE.finditer(data):
+        match = _PLAIN.match(data, line.start(), line.end())
+        if match is not None:
+            yield match
+
+
 def _plain(
     data: bytes, path: str, wanted: int | None, text: str, known: dict[str, int], out: list[Constant]
 ) -> None:
     encoding = encoding_of(data)
-    for match in _PLAIN.finditer(data):
+    for match in _plain_lines(data):
         group = 1 if match.group(1) else 3
         written = decode(match.group(group + 1), encoding)
         written = re.split(r"\s//|\s/\*", written)[0].strip()

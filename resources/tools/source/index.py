@@ -25,7 +25,7 @@ from resources.tools.source.lines import LineMap
 from resources.tools.source.parse import FUNCTION_KINDS, Symbol, symbols_of
 from resources.tools.source.text import WORD, Terms, split_code
 
-FORMAT = "source-index-v3"
+FORMAT = "source-index-v4"
 FIELDS = ("name", "comment", "string", "body")
 """Fields of the postings, in the order of their arrays."""
 
@@ -107,7 +107,7 @@ def build(root: Path, target: Path) -> None:
 
 
 _NEWLINES = re.compile(rb"\r\n|\n|\r")
-_CALL = re.compile(r"([^\W\d]\w*)[ \t]*\(")
+_CALL = re.compile(r"\b([^\W\d]\w*)[ \t]*\(")
 _COMPOUND = re.compile(r"\b_*(?:[A-Z][a-z0-9]+[A-Z]|[A-Za-z][a-z0-9]*_[a-z]|[a-z]+[A-Z])\w*")
 _COMMENT_LEAD = re.compile(rb"\s*(//|/\*|\*|--|#)")
 

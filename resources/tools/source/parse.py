@@ -162,7 +162,10 @@ def _declared(node: Node, data: bytes) -> str:
     """Return the name of a C or C++ function, qualified as it is written, without template arguments."""
     declarator = node.child_by_field_name("declarator")
     while declarator is not None and declarator.type not in {"function_declarator", "operator_cast"}:
-        declarator = declarator.child_by_field_name("declarator")
+        inside = declarator.child_by_field_name("declarator")
+        if inside is None and declarator.type in {"reference_declarator", "parenthesized_declarator"}:
+            inside = declarator.named_children[-1] if declarator.named_children else None
+        declarator = inside
     if declarator is None:
         return ""
     inner = declarator.child_by_field_name("declarator")

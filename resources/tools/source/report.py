@@ -32,12 +32,15 @@ class Report:
     spans: list[str] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     """Outermost first."""
+    errors: list[str] = field(default_factory=list)
+    """Texts of exceptions."""
     messages: list[str] = field(default_factory=list)
+    """Other texts that a program may have written."""
     paths: list[str] = field(default_factory=list)
 
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_SPAN = re.compile(r"``([^\n]+?)``(?!`)|`([^`\n]+)`")
+_SPAN = re.compile(r"``([^\n]{1,400}?)``(?!`)|`([^`\n]{1,400})`")
 _HEADING = re.compile(
     r"^\s*(?:#{1,6}\s*|\*\*|__)?\s*([A-Za-zÄÖÜäöüß][\wÄÖÜäöüß /-]{1,40}?)\s*:?\s*(?:\*\*|__)?\s*:?\s*$"
 )
@@ -50,10 +53,12 @@ _SECTION_WEIGHT = (
 _PY_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in ([^\s]+))?')
 _JAVA_FRAME = re.compile(r"\bat ([\w.$<>]+)\(([\w$]+\.\w+):(\d+)\)")
 _GDB_FRAME = re.compile(r"#\d+\s+(?:0x[0-9a-f]+ in )?([\w:~<>]+)\s*\(.*?\)\s+at ([\w./\\-]+):(\d+)")
-_PLACE = re.compile(r"(?<![\w/])((?:[A-Za-z]:)?[\w.@+\\/-]*\w\.(?:[A-Za-z]{1,4}\+{0,2}))(?::(\d+))?(?![\w/])")
+_PLACE = re.compile(
+    r"(?<![\w/])((?:[A-Za-z]:)?[\w.@+\\/-]{0,200}\w\.(?:[A-Za-z]{1,4}\+{0,2}))(?::(\d+))?(?![\w/])"
+)
 _AFTER = re.compile(r"^[`'\"]?(?::\d+)?[`'\"]?,?\s*(?:in\s+)?[`'\"]?([A-Za-z_~][\w:.<>~]*)[`'\"(]?")
 _ERROR = re.compile(
-    r"\b((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Exit|Interrupt|Failure))\b[^:\n`]{0,12}:\s*([^\n`]+)"
+    r"\b((?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Warning|Exit|Interrupt|Failure))\b[^:\n`]{0,12}:\s*([^\n`]+)"
 )
 _QUOTED = re.compile(r"[\"“„»]([^\"“”„«»\n]{6,200})[\"”“«»]|(?<!\w)'([^'\n]{8,200})'(?!\w)")
 
@@ -90,6 +95,7 @@ def read_report(text: str) -> Report:
     for line, line_weight in [(report.title, 1.0), *lines]:
         if line_weight > FRAME_WEIGHT:
             report.spans += [a or b for a, b in _SPAN.findall(line)]
+    report.errors = list(dict.fromkeys(m.group(2).strip() for m in _ERROR.finditer(text)))
     report.messages = _messages(text, report)
     report.paths = [m.group(1) for m in _PLACE.finditer(text) if _is_path(m.group(1))]
     return report
@@ -109,12 +115,11 @@ def _is_path(text: str) -> bool:
 
 
 def _messages(text: str, report: Report) -> list[str]:
-    found = [m.group(2).strip() for m in _ERROR.finditer(text)]
-    found += [a or b for a, b in _QUOTED.findall(text)]
+    found = [a or b for a, b in _QUOTED.findall(text)]
     found += [s for s in report.spans if " " in s.strip()]
     for item in report.blocks:
         found += [line.strip() for line in item.split("\n") if len(line.split()) >= 3]
-    return list(dict.fromkeys(found))
+    return [m for m in dict.fromkeys(found) if m not in report.errors]
 
 
 def _frames(text: str) -> list[Frame]:

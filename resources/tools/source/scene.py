@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from resources.tools.source.lexicon import STOP as GERMAN_STOP
 from resources.tools.source.lexicon import is_german, translate
 from resources.tools.source.reader import FileRow, SourceIndex, SymbolRow
 from resources.tools.source.report import Report
-from resources.tools.source.text import WORD
+from resources.tools.source.text import PROSE_STOP, WORD
 
 if TYPE_CHECKING:
     from resources.tools.source.reader import Floats
@@ -108,19 +108,22 @@ class Scene:
         """Turn weighted texts into weighted terms; repeated words count with their logarithm."""
         totals: dict[str, float] = {}
         for text, weight in parts:
-            for option in OPTION.findall(text):
-                name = option.strip("-").replace("-", "_")
-                for term in self.index.terms.of(name):
-                    if term.startswith("="):
-                        totals[term] = totals.get(term, 0.0) + weight
-            for word in WORD.findall(text):
-                for term in self.index.terms.of(word):
-                    totals[term] = totals.get(term, 0.0) + weight
-                if self.german and word.lower() not in GERMAN_STOP:
-                    for english in translate(word):
-                        for term in self.index.terms.of(english):
-                            totals[term] = totals.get(term, 0.0) + weight * TRANSLATED
+            for term, share in self._terms_of(text):
+                totals[term] = totals.get(term, 0.0) + weight * share
         return {t: math.log1p(v) if v > 0 else 0.0 for t, v in totals.items()}
+
+    def _terms_of(self, text: str) -> Iterator[tuple[str, float]]:
+        """Yield terms with their share: of words, options as settings, German words in English."""
+        known = self.index.terms
+        for option in OPTION.findall(text):
+            yield from ((t, 1.0) for t in known.of(option.strip("-").replace("-", "_")) if t.startswith("="))
+        for word in WORD.findall(text):
+            if word.lower() in PROSE_STOP:
+                continue
+            yield from ((t, 1.0) for t in known.of(word))
+            if self.german and word.lower() not in GERMAN_STOP:
+                for english in translate(word):
+                    yield from ((t, TRANSLATED) for t in known.of(english))
 
     def path_terms(self, path: str) -> list[str]:
         """Return the terms of the last three parts of a path."""

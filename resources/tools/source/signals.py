@@ -92,8 +92,14 @@ def _enclosing(scene: Scene, row: FileRow, frame: Frame) -> SymbolRow | None:
 
 
 FRAME_DECAY = 0.85
-SHARED = 0.25
-"""How much a function with many callers is discounted as the culprit: helpers raise for others."""
+SHARED = 0.2
+OTHER_MESSAGE = 0.7
+"""Weight of a quoted text against the text of an exception."""
+
+
+def shared(scene: Scene, unit: int) -> float:
+    """Return the discount of a function by its callers: helpers raise and report for others."""
+    return 1.0 / (1.0 + SHARED * math.log1p(max(0.0, float(scene.graph.callers[unit]) - 1.0)))
 
 
 def frames(scene: Scene) -> Signal:
@@ -107,7 +113,7 @@ def frames(scene: Scene) -> Signal:
         symbol = _enclosing(scene, rows[0], frame)
         value = weight
         if symbol is not None:
-            value *= 1.0 / (1.0 + SHARED * math.log1p(max(0.0, scene.graph.callers[symbol.unit] - 1.0)))
+            value *= shared(scene, symbol.unit)
             result.units[symbol.unit] = max(result.units[symbol.unit], value)
         result.files[rows[0].id] = max(result.files[rows[0].id], value)
         weight *= FRAME_DECAY
@@ -199,11 +205,12 @@ def literals(scene: Scene) -> Signal:
     """Messages of the report matched to the string literals that print them."""
     result = _empty(scene)
     report = scene.report
-    messages = [m for m in report.messages if len(m.split()) >= 2 and not _RUNTIME.search(m)]
+    graded = [(m, 1.0) for m in report.errors] + [(m, OTHER_MESSAGE) for m in report.messages]
+    messages = [(m, w) for m, w in graded if len(m.split()) >= 2 and not _RUNTIME.search(m)]
     if not messages:
         return result
     query: dict[str, float] = {}
-    for message in messages:
+    for message, _ in messages:
         query.update(scene.query([(message, 1.0)]))
     field = scene.index.fields["string"]
     scores = np.zeros(scene.n_units)
@@ -214,7 +221,7 @@ def literals(scene: Scene) -> Signal:
             if len(units):
                 scores[units] += np.log(1 + scene.n_units / len(units))
     scores *= scene.product_units
-    texts = [" " + " ".join(WORD.findall(m.lower())) + " " for m in messages]
+    texts = [(" " + " ".join(WORD.findall(m.lower())) + " ", w) for m, w in messages]
     for unit in np.argsort(-scores, kind="stable")[:400]:
         if scores[unit] <= 0:
             break
@@ -222,7 +229,7 @@ def literals(scene: Scene) -> Signal:
         for literal in scene.index.literals(int(unit)):
             best = max(best, _coverage(literal, texts))
         if best > 0:
-            result.units[unit] = best
+            result.units[unit] = best * shared(scene, int(unit))
     return Signal(result.units, scene.to_files(result.units))
 
 
@@ -237,21 +244,22 @@ _RUNTIME = re.compile(
 """Messages of language runtimes; the tree's own strings are not where they come from."""
 
 
-def _coverage(literal: str, texts: list[str]) -> float:
+def _coverage(literal: str, texts: list[tuple[str, float]]) -> float:
     """Return how much of a literal's fixed text stands in one message, for longer texts more."""
     pieces = [p for p in _fixed_words(literal) if p]
     total = sum(len(p) for p in pieces)
     if total < 2:
         return 0.0
     best = 0.0
-    for words in texts:
+    for words, weight in texts:
         hit = 0
         for piece in pieces:
             if f" {' '.join(piece)} " in words:
                 hit += len(piece)
         if hit >= 2:
-            best = max(best, hit / total * min(1.0, hit / 4.0))
-    return best if best >= 0.5 else 0.0
+            share = hit / total
+            best = max(best, weight * share * min(1.0, hit / 4.0) if share >= 0.5 else 0.0)
+    return best
 
 
 def rare_terms(scene: Scene) -> Signal:
@@ -327,7 +335,8 @@ def reach(scene: Scene) -> tuple[Signal, Signal]:
     direct, _ = reached(scene)
     direct *= scene.product_units
     further = scene.graph.down(direct)
-    further = (further + 0.6 * scene.graph.down(further)) * scene.product_units
+    second = scene.graph.down(further)
+    further = np.sqrt((further + 0.7 * second + 0.5 * scene.graph.down(second)) * scene.product_units)
     return _both(scene, direct), _both(scene, further)
 
 

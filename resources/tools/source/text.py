@@ -13,26 +13,26 @@ WORD = re.compile(r"[^\W\d]\w*")
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 
 _PY = re.compile(
-    r'(#[^\n]*|[rRbBuU]{0,2}"""[\s\S]*?"""|[rRbBuU]{0,2}\'\'\'[\s\S]*?\'\'\')'
+    r'(#[^\n]*|[rRbBuU]{0,2}"""[\s\S]*?(?:"""|\Z)|[rRbBuU]{0,2}\'\'\'[\s\S]*?(?:\'\'\'|\Z))'
     r'|([rRbBuUfF]{0,2}(?:"(?:\\[\s\S]|[^"\\\n])*"|\'(?:\\[\s\S]|[^\'\\\n])*\'))'
 )
 _C = re.compile(
-    r"(//[^\n]*|/\*[\s\S]*?\*/)"
+    r"(//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))"
     r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[^'\n]{1,8}|[^'\\\n])')"
 )
 _JS = re.compile(
-    r"(//[^\n]*|/\*[\s\S]*?\*/)"
+    r"(//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))"
     r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[\s\S]|[^'\\\n])*'|`(?:\\[\s\S]|[^`\\])*`)"
 )
 _GO = re.compile(
-    r"(//[^\n]*|/\*[\s\S]*?\*/)"
+    r"(//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))"
     r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|`[^`]*`|'(?:\\[^'\n]{1,8}|[^'\\\n])')"
 )
 _LUA = re.compile(
-    r"(--\[\[[\s\S]*?\]\]|--[^\n]*)"
-    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[\s\S]|[^'\\\n])*'|\[\[[\s\S]*?\]\])"
+    r"(--\[\[[\s\S]*?(?:\]\]|\Z)|--[^\n]*)"
+    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[\s\S]|[^'\\\n])*'|\[\[[\s\S]*?(?:\]\]|\Z))"
 )
-_SQL = re.compile(r"(--[^\n]*|#[^\n]*|/\*[\s\S]*?\*/)|('(?:\\[\s\S]|''|[^'\\])*')")
+_SQL = re.compile(r"(--[^\n]*|#[^\n]*|/\*[\s\S]*?(?:\*/|\Z))|('(?:\\[\s\S]|''|[^'\\])*')")
 _HASH = re.compile(r"(#[^\n]*|;[^\n]*)|(\"[^\"\n]*\"|'[^'\n]*')")
 
 LEXERS: dict[str, re.Pattern[str]] = {
@@ -58,18 +58,23 @@ def _split(words: str) -> list[str]:
 
 STOP = frozenset(
     _split(
-        "a about above after again all also although always am an and any are as at be because been "
-        "before being both but by can cannot could did do does doing done down each else ever every few "
-        "for from further had has have having he her here him his how however i if in into is it its "
-        "itself just may me might more most much must my neither no nor not nothing now of off often on "
-        "once only or other our ours out over own per quite rather same seems shall she should since so "
-        "some such than that the their theirs them then there these they this those though through thus "
-        "to too under until up upon us very was we well were what when where whether which while who "
-        "whom whose why will with within without would yes yet you your self cls none true false null "
-        "def return import class let const var new public private static void int str "
+        "a an and are as at be been by can do does for from had has have i if in into is it its of or "
+        "our so such than that the their them then there these they this those to was we were which with "
+        "you your self cls def return "
     )
 )
-"""Words of grammar and of every language; they carry no place."""
+"""Words of grammar that are not indexed at all."""
+
+PROSE_STOP = STOP | frozenset(
+    _split(
+        "about again also although always am because being both but cannot could did doing done down "
+        "else ever every few further having he her here him his how however itself just may me might "
+        "more most much must my neither no nor not now often on ours out over per quite rather seems "
+        "shall she should since some theirs though through thus too under up upon us very well what when "
+        "where whether who whom whose why will within without would yes yet null void "
+    )
+)
+"""Words of grammar that carry no place in the prose of a report, though in a name they may."""
 
 
 class Split(NamedTuple):

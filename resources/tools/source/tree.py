@@ -69,6 +69,11 @@ class SourceTree:
         )
 
     @property
+    def root(self) -> Path:
+        """The directory of the extracted tree."""
+        return self._view.root
+
+    @property
     def index(self) -> SourceIndex:
         """The index of this tree, built when it is not cached."""
         return self._view.index
