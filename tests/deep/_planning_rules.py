@@ -34,6 +34,7 @@ IB = "interpretation/test_builder.py::"
 IR = "interpretation/test_rules.py::"
 PJ = "planning/test_joint.py::"
 PP = "planning/test_premises.py::"
+PC = "planning/test_repair.py::"
 PL = "planning/test_places.py::"
 PV = "planning/test_v1.py::"
 PK = "planning/test_kills.py::"
@@ -45,7 +46,7 @@ SEED_001: tuple[Rule, ...] = (
     _rule("001-04", "interpretation.accepted", "if store.read(head, path) != canonical_json(rebuilt):", "if False:", IB + "test_even_a_consistent_forgery_of_one_artifact_is_found"),
     _rule("001-05", "common", "if now.get(path) != bound.get(path):", "if False:", IB + "test_a_raw_input_added_later_makes_the_revision_stale"),
     _rule("001-06", "interpretation.accepted", 'if head.pointer("interpretation_summary") != summary or store.read(head, summary) != text:', "if False:", IB + "test_even_a_consistent_forgery_of_one_artifact_is_found"),
-    _rule("001-07", "calls", "if request.sha256 != call.request_sha256:", "if False:", PJ + "test_the_chain_is_verified_on_every_read"),
+    _rule("001-07", "calls", "if request.sha256 != call.request_sha256:", "if False:", PC + "test_the_chain_is_verified_on_every_read"),
     _rule("001-08", "hypotheses.builder", "if missing_observation(interpretation.statements):", "if False:", HB + "test_without_an_observation_there_is_no_invented_h1"),
     _rule("001-09", "hypotheses.context", 'PROMPT = "hypotheses_v1"', 'PROMPT = "interpretation_v1"', HB + "test_the_request_shows_catalogue_statements_policy_and_no_payload"),
     _rule("001-10", "hypotheses.context", '        section("case", case_section(interpretation.case)),\n', "", HB + "test_the_request_shows_catalogue_statements_policy_and_no_payload"),
@@ -117,7 +118,7 @@ SEED_003: tuple[Rule, ...] = (
     _rule("003-13", "planning.rules", "    if issues:\n        return None, issues\n", "", PP + "test_a_path_to_no_statement_is_refused"),
     _rule("003-14", "planning.rules", "tuple(by_pointer[pointer] for pointer in planned.interpretation_paths)", "tuple(sorted(by_pointer[pointer] for pointer in planned.interpretation_paths))", PP + "test_paths_are_resolved_to_ids_and_premises_stay_behind"),
     _rule("003-15", "planning.adoption", "    issues += check_premises(planned, scope.sources, path)\n", "", PJ + "test_bad_candidates_never_cost_a_valid_interpretation"),
-    _rule("003-16", "common", '"validation_issues": [issue.model_dump(mode="json") for issue in issues]', '"validation_issues": []', PJ + "test_a_local_fault_is_repaired_locally"),
+    _rule("003-16", "common", '"validation_issues": [issue.model_dump(mode="json") for issue in issues]', '"validation_issues": []', PC + "test_a_local_fault_is_repaired_locally"),
     _rule("003-17", "planning.places", '        "source_class",\n', "", PL + "test_a_local_fault_has_the_place_of_its_statement_or_field"),
     _rule("003-18", "planning.places", '        "source_unknown",\n', "", PL + "test_a_local_fault_has_the_place_of_its_statement_or_field"),
     _rule("003-19", "planning.places", '        "schema",\n', "", PL + "test_a_missing_field_is_that_field"),
@@ -130,10 +131,10 @@ SEED_003: tuple[Rule, ...] = (
     _rule("003-26", "planning.places", "elif patch.value is None and not wanted[patch.path].may_be_null:", "elif False:", PL + "test_a_field_that_must_be_there_cannot_be_removed"),
     _rule("003-27", "planning.places", "key=lambda item: item.index or 0, reverse=True", "key=lambda item: item.index or 0", PL + "test_deletions_run_from_the_highest_index_down"),
     _rule("003-28", "planning.places", "            result[place.field][place.index] = value\n", "            result[place.field][place.index].update(value)\n            result[place.field][place.index].setdefault('source_ids', []).sort(reverse=True)\n            result[place.field][place.index]['text'] = raw[place.field][place.index]['text']\n", PL + "test_a_patch_replaces_the_whole_statement"),
-    _rule("003-29", "planning.places", "        return (None if issues else decoded), issues", "        return decoded, ()", PJ + "test_the_chain_is_bounded_and_then_the_whole_is_asked_for"),
-    _rule("003-30", "planning.context", 'if item["id"] in needed]', "]", PJ + "test_the_repair_request_carries_only_what_the_correction_needs"),
-    _rule("003-31", "planning.context", '"declared": _declared(raw, wire)', '"declared": []', PJ + "test_the_repair_request_carries_only_what_the_correction_needs"),
-    _rule("003-32", "planning.context", '        section("binding", {"source_call": source.as_json()}),\n        section("repair", compress(_repair_data(case, raw, places, positions))),\n', '        section("binding", {"source_call": source.as_json()}),\n        section("repair", compress({**_repair_data(case, raw, places, positions), "call": source.as_json()})),\n', PJ + "test_the_repair_request_carries_only_what_the_correction_needs"),
+    _rule("003-29", "planning.places", "        return (None if issues else decoded), issues", "        return decoded, ()", PC + "test_the_chain_is_bounded_and_then_the_whole_is_asked_for"),
+    _rule("003-30", "planning.context", 'if item["id"] in needed]', "]", PC + "test_the_repair_request_carries_only_what_the_correction_needs"),
+    _rule("003-31", "planning.context", '"declared": _declared(raw, wire)', '"declared": []', PC + "test_the_repair_request_carries_only_what_the_correction_needs"),
+    _rule("003-32", "planning.context", '        section("binding", {"source_call": source.as_json()}),\n        section("repair", compress(_repair_data(case, raw, places, positions))),\n', '        section("binding", {"source_call": source.as_json()}),\n        section("repair", compress({**_repair_data(case, raw, places, positions), "call": source.as_json()})),\n', PC + "test_the_repair_request_carries_only_what_the_correction_needs"),
     _rule("003-33", "planning.compression", "number > 1 and len(text) >= MINIMUM", "False", PP + "test_compression_says_long_texts_once_and_loses_nothing"),
     _rule("003-34", "planning.reviews", "    if review is None:\n        return unclear\n", "    if review is None:\n        return position\n", PJ + "test_a_missing_or_malformed_review_block_discards_no_valid_patch"),
     _rule("003-35", "planning.reviews", "    if not inputs_unchanged(position.wire, before, after):\n        return unclear\n", "", PP + "test_retain_counts_only_while_every_declared_input_is_unchanged"),
@@ -149,14 +150,14 @@ SEED_003: tuple[Rule, ...] = (
     _rule("003-45", "hypotheses.accepted", "if position > len(candidates) or candidates[position - 1] != candidate:", "if False:", PJ + "test_an_unclear_candidate_leaves_the_interpretation_accepted_and_the_others_locked"),
     _rule("003-46", "hypotheses.accepted", "if positions is not None and len(candidates) != positions:", "if False:", PJ + "test_an_unclear_candidate_leaves_the_interpretation_accepted_and_the_others_locked"),
     _rule("003-47", "planning.adoption", "if positions[n - 1].status in _REVIEWED", "if positions", PJ + "test_bad_candidates_never_cost_a_valid_interpretation"),
-    _rule("003-48", "calls", '        "phase": phase.value,\n        "attempt_id": attempt_id,\n', '        "phase": phase.value,\n', PJ + "test_the_chain_is_verified_on_every_read"),
-    _rule("003-49", "planning.chain", 'if places is None or [item.path for item in places] != repair["places"]:', "if places is None:", PJ + "test_the_chain_is_verified_on_every_read"),
-    _rule("003-50", "planning.chain", 'if not 0 < len(bound) <= self._policy.get("max_repairs", 0) + 1:', "if not bound:", PJ + "test_an_empty_or_too_deep_chain_is_refused"),
-    _rule("003-51", "planning.chain", "if before is not None and recorded >= before:", "if False:", PJ + "test_a_chain_that_refers_to_itself_is_refused"),
-    _rule("003-52", "planning.chain", '> self._policy["max_repairs"]', "> 99", PJ + "test_the_chain_is_bounded_and_then_the_whole_is_asked_for"),
-    _rule("003-53", "planning.chain", "        request = repair_request(\n            self.case, base,", '        request = repair_request(\n            self.case, base.model_copy(update={"limits": RequestLimits(deadline_s=self.head.generation)}),', PJ + "test_a_saved_repair_is_reused_after_an_interruption"),
-    _rule("003-54", "interpretation.builder", "if spent is not None:", "if False:", PJ + "test_repairs_count_against_the_invalid_answers_of_the_revision"),
-    _rule("003-55", "interpretation.builder", 'if outcome.status == "invalid":', 'if outcome.status != "answered":', PJ + "test_transport_retries_stay_apart_from_corrections"),
+    _rule("003-48", "calls", '        "phase": phase.value,\n        "attempt_id": attempt_id,\n', '        "phase": phase.value,\n', PC + "test_the_chain_is_verified_on_every_read"),
+    _rule("003-49", "planning.chain", 'if places is None or [item.path for item in places] != repair["places"]:', "if places is None:", PC + "test_the_chain_is_verified_on_every_read"),
+    _rule("003-50", "planning.chain", 'if not 0 < len(bound) <= self._policy.get("max_repairs", 0) + 1:', "if not bound:", PC + "test_an_empty_or_too_deep_chain_is_refused"),
+    _rule("003-51", "planning.chain", "if before is not None and recorded >= before:", "if False:", PC + "test_a_chain_that_refers_to_itself_is_refused"),
+    _rule("003-52", "planning.chain", '> self._policy["max_repairs"]', "> 99", PC + "test_the_chain_is_bounded_and_then_the_whole_is_asked_for"),
+    _rule("003-53", "planning.chain", "        request = repair_request(\n            self.case, base,", '        request = repair_request(\n            self.case, base.model_copy(update={"limits": RequestLimits(deadline_s=self.head.generation)}),', PC + "test_a_saved_repair_is_reused_after_an_interruption"),
+    _rule("003-54", "interpretation.builder", "if spent is not None:", "if False:", PC + "test_repairs_count_against_the_invalid_answers_of_the_revision"),
+    _rule("003-55", "interpretation.builder", 'if outcome.status == "invalid":', 'if outcome.status != "answered":', PC + "test_transport_retries_stay_apart_from_corrections"),
     _rule("003-56", "interpretation.builder", '        if self._explicit.planning.mode is not None:\n            wanted["planning_mode"] = self._explicit.planning.mode\n', "", IB + "test_a_changed_mode_is_refused_while_pending_and_ignored_when_done"),
     _rule("003-57", "planning.adoption", "safe = len(chain.calls) > 1 and scope.minimum <= len(positions) <= scope.maximum", "safe = len(chain.calls) > 1", PJ + "test_a_number_outside_the_policy_is_never_locked"),
 )  # fmt: skip

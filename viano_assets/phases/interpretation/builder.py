@@ -118,7 +118,7 @@ class CaseInterpreter:
             "max_invalid_responses": config.max_invalid_responses,
         }
         if policy["planning_mode"] == "joint":
-            start = joint_start(self._store, head, case, config.hypotheses, limits)
+            start = joint_start(self._store, head, case, config.hypotheses, config.joint_limits())
             request, joint, put = start.request, start.generation, start.put
             pointers["hypothesis_policy"] = next(iter(put))
             policy.update(config.planning.bounds())

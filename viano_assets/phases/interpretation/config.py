@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from viano_assets.phases.hypotheses.config import HypothesisConfig
+from viano_assets.phases.protocols import RequestLimits
 from viano_assets.phases.settings import read_toml, settings
 
 PlanningMode = Literal["joint", "separate"]
@@ -59,6 +60,13 @@ class InterpretationConfig(_Interpretation):
 
     planning: PlanningConfig = PlanningConfig()
     hypotheses: HypothesisConfig = HypothesisConfig()
+
+    def joint_limits(self) -> RequestLimits:
+        """Return the ceilings of a call that serves both phases: those of both calls together."""
+        return RequestLimits(
+            max_output_tokens=self.max_output_tokens + self.hypotheses.max_output_tokens,
+            deadline_s=self.deadline_s + self.hypotheses.deadline_s,
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> InterpretationConfig:
