@@ -157,7 +157,7 @@ LOOKS = st.one_of(
 WHOLE = {"account", "contract", "contract_stage", "crane", "pilot"}
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LOOKS)
 def test_absence_is_typed_in_every_tool(box: CaseToolBox, look: tuple[str, dict[str, Any]]) -> None:
     """An empty look is one absence with its scope; it counts only where all that was looked at is whole."""

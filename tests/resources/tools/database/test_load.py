@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from resources.tools.database.catalog import Table
 from resources.tools.database.snapshot import DataInput, Snapshot, ensure
 from tests.support.snapshots import SHA, rows_of, snapshot_of
 
@@ -87,180 +88,194 @@ INSERT INTO t VALUES (1,'dup',0) ON DUPLICATE KEY UPDATE v='dup';
 INSERT INTO t VALUES (@UNKNOWN, 'x', 1);
 UPDATE t SET v = (SELECT content FROM read_text('/etc/hostname')) WHERE id = 3;
 """
+POSTGRES = """-- PostgreSQL database dump
+SET search_path = public;
+CREATE TABLE public.tug (id integer NOT NULL, name text, ok boolean, at timestamp);
+COPY public.tug (id, name, ok, at) FROM stdin;
+1\tAnn\\tB\\\\\tt\t2031-04-01
+2\t\\N\tf\tinfinity
+\\.
+
+INSERT INTO public.tug VALUES (3, 'C:\\dir ''x''', true, NULL);
+CREATE FUNCTION f() RETURNS int AS $b$ begin; it's; $b$ LANGUAGE sql;
+ALTER TABLE ONLY public.tug ADD CONSTRAINT pk PRIMARY KEY (id);
+-- PostgreSQL database dump complete
+"""
+LITE = """PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE lite(id INTEGER PRIMARY KEY, t TEXT, b BLOB);
+INSERT INTO lite VALUES(1,'c:\\new',X'4142');
+INSERT INTO lite VALUES(2,'it''s',NULL);
+COMMIT;
+"""
+WHERE = """-- MySQL dump 10
+CREATE TABLE wa (id int);
+--
+-- Dumping data for table `wa`
+--
+-- WHERE:  id < 9
+
+INSERT INTO wa VALUES (1);
+CREATE TABLE wb (id int);
+INSERT INTO wb VALUES (1);
+-- Dump completed
+"""
+UNFIT = "CREATE TABLE unfit (id int, n tinyint);\nINSERT INTO unfit VALUES (1,5),(2,'x'),(3,300);\n"
+COPIES = "CREATE TABLE a (id int PRIMARY KEY, v text);\nINSERT INTO a VALUES (1,'x'),(2,'y'),(3,'z');\n"
+CUTS = {
+    "done": (";\n-- Dump completed on 2031-04-02\n", "full", "CREATE TABLE"),
+    "unclosed": (";\n", "unknown", "closing line"),
+    "inside": (",(3,'c", "unknown", "ends inside"),
+    "comma": (",", "unknown", "ends inside"),
+}
+ENCODINGS = {"wide.sql": "utf-16-le", "latin.sql": "cp1252", "bom.sql": "utf-8-sig", "crlf.sql": "utf-8"}
 
 
-def test_statements_that_are_no_literals_take_the_slow_path(tmp_path: Path) -> None:
-    snapshot = snapshot_of(tmp_path, {"u.sql": SLOW})
-    assert sorted(rows_of(snapshot, "t"), key=str) == [
-        (1, "new", None),
-        (3, "c", 11),
-        (42, "xy", 11),
-        (9, "kept", 9),
-    ]
-    assert [entry.line for entry in snapshot.catalog.not_applied] == [9, 10, 11, 12, 13]
-    table = snapshot.catalog.table("t")
-    assert table is not None
-    assert table.extent.kind == "unknown", "a table with statements not applied is not called full"
-
-
-def test_a_postgres_dump_with_copy_and_inserts(tmp_path: Path) -> None:
-    dump = (
-        "-- PostgreSQL database dump\nSET search_path = public;\n"
-        "CREATE TABLE public.pilot (id integer NOT NULL, name text, ok boolean, at timestamp);\n"
-        "COPY public.pilot (id, name, ok, at) FROM stdin;\n1\tAnn\\tB\\\\\tt\t2031-04-01\n"
-        "2\t\\N\tf\tinfinity\n\\.\n\n"
-        "INSERT INTO public.pilot VALUES (3, 'C:\\dir ''x''', true, NULL);\n"
-        "CREATE FUNCTION f() RETURNS int AS $b$ begin; it's; $b$ LANGUAGE sql;\n"
-        "ALTER TABLE ONLY public.pilot ADD CONSTRAINT pk PRIMARY KEY (id);\n"
-        "-- PostgreSQL database dump complete\n"
-    )
-    snapshot = snapshot_of(tmp_path, {"pg.sql": dump})
-    assert rows_of(snapshot, "pilot") == [
-        (1, "Ann\tB\\", "t", "2031-04-01"),
-        (2, None, "f", "infinity"),
-        (3, "C:\\dir 'x'", "true", None),
-    ]
-    table = snapshot.catalog.table("pilot")
-    assert table is not None
-    assert (table.primary_key, table.extent.kind) == (("id",), "full")
-    assert snapshot.catalog.files[0].dialect == "postgres"
-
-
-def test_the_dump_of_sqlite_keeps_backslashes(tmp_path: Path) -> None:
-    dump = (
-        "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n"
-        "CREATE TABLE a(id INTEGER PRIMARY KEY, t TEXT, b BLOB);\n"
-        "INSERT INTO a VALUES(1,'c:\\new',X'4142');\nINSERT INTO a VALUES(2,'it''s',NULL);\nCOMMIT;\n"
-    )
-    assert rows_of(snapshot_of(tmp_path, {"l.sql": dump}), "a") == [
-        (1, "c:\\new", "0x4142"),
-        (2, "it's", None),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("tail", "kind", "basis"),
-    [
-        (";\n-- Dump completed on 2031-04-02\n", "full", "CREATE TABLE"),
-        (";\n", "unknown", "closing line"),
-        (",(3,'c", "unknown", "ends inside"),
-        (",", "unknown", "ends inside"),
-    ],
-)
-def test_a_cut_dump_is_not_full(tmp_path: Path, tail: str, kind: str, basis: str) -> None:
-    dump = "-- MySQL dump 10\nCREATE TABLE a (id int, t text);\nINSERT INTO a VALUES (1,'a'),(2,'b')" + tail
-    table = snapshot_of(tmp_path, {"a.sql": dump}).catalog.table("a")
-    assert table is not None
-    assert table.extent.kind == kind
-    assert basis in table.extent.basis
-
-
-def test_the_where_of_a_dump_makes_it_filtered(tmp_path: Path) -> None:
-    dump = (
-        "-- MySQL dump 10\nCREATE TABLE a (id int);\n--\n-- Dumping data for table `a`\n--\n"
-        "-- WHERE:  id < 9\n\n"
-        "INSERT INTO a VALUES (1);\nCREATE TABLE b (id int);\nINSERT INTO b VALUES (1);\n-- Dump completed\n"
-    )
-    catalog = snapshot_of(tmp_path, {"a.sql": dump}).catalog
-    extents = {table.name: table.extent for table in catalog.tables}
-    assert (extents["a"].kind, extents["a"].predicate) == ("filtered", "id < 9")
-    assert extents["b"].kind == "full"
-
-
-def test_values_that_do_not_fit_turn_the_column_into_flagged_text(tmp_path: Path) -> None:
-    dump = "CREATE TABLE a (id int, n tinyint);\nINSERT INTO a VALUES (1,5),(2,'x'),(3,300);\n"
-    snapshot = snapshot_of(tmp_path, {"a.sql": dump})
-    assert rows_of(snapshot, "a") == [(1, "5"), (2, "x"), (3, "300")]
-    assert "kept as text" in snapshot.catalog.tables[0].flags[0]
-
-
-def test_copies_of_a_table_stay_apart_and_conflicts_are_counted(tmp_path: Path) -> None:
-    dump = "CREATE TABLE a (id int PRIMARY KEY, v text);\nINSERT INTO a VALUES (1,'x'),(2,'y'),(3,'z');\n"
-    snapshot = snapshot_of(
-        tmp_path,
-        {"all.sql": dump, "a.csv": "id,v\n1,x\n2,other\n", "old.sql": "INSERT INTO a VALUES (3,'q');"},
-    )
-    tables = {table.name: table for table in snapshot.catalog.tables}
-    assert sorted(tables) == ["a", "a__2", "a__3"]
-    assert tables["a"].path == "all.sql"
-    assert {tables["a__2"].conflicts, tables["a__3"].conflicts} == {1}
-    assert tables["a__3"].column_names == ("id", "v")
-    assert rows_of(snapshot, "a") == [(1, "x"), (2, "y"), (3, "z")]
-
-
-def test_encodings_of_dumps(tmp_path: Path) -> None:
-    encodings = {"wide.sql": "utf-16-le", "latin.sql": "cp1252", "bom.sql": "utf-8-sig", "crlf.sql": "utf-8"}
-    files: dict[str, str | bytes] = {
-        name: f"CREATE TABLE {name[:-4]} (id int, t text);\nINSERT INTO {name[:-4]} VALUES (1,'Größe');\n"
-        for name in encodings
-    }
-    files["crlf.sql"] = str(files["crlf.sql"]).replace("\n", "\r\n")
-    snapshot = snapshot_of(tmp_path, files, encodings)
-    for table in ("wide", "latin", "bom", "crlf"):
-        assert rows_of(snapshot, table) == [(1, "Größe")], table
-
-
-def test_csv_json_lines_and_documents(tmp_path: Path) -> None:
-    snapshot = snapshot_of(
-        tmp_path,
-        {
-            "c.csv": '# SELECT * FROM c WHERE id < 3\nid;name;n\n1;"a; ""b""\nc";007\n2;;1,5\nbroken\n',
-            "t.tsv": "id\tx\n1\t2.5\n2\t\\N\n",
-            "l.jsonl": '{"id": 1, "tags": ["a"]}\n{"id": 2, "ok": true}\n',
-            "d.json": json.dumps({"stage": [{"id": 1}], "note": "x"}),
-            "w.json": json.dumps({"table": "tide", "where": "h < 4", "rows": [{"h": 1}, {"h": 2}]}),
-        },
-    )
-    assert rows_of(snapshot, "c") == [(1, 'a; "b"\nc', "007"), (2, None, "1,5")]
-    assert rows_of(snapshot, "t") == [(1, 2.5), (2, None)]
-    assert rows_of(snapshot, "l") == [(1, '["a"]', None), (2, None, "true")]
-    extents = {table.name: (table.extent.kind, table.extent.predicate) for table in snapshot.catalog.tables}
-    assert extents["c"] == ("filtered", "id < 3")
-    assert extents["tide"] == ("filtered", "h < 4")
-    assert extents["stage"] == ("unknown", None)
-    assert "1 lines" in next(table for table in snapshot.catalog.tables if table.name == "c").flags[0]
-
-
-def test_sqlite_and_parquet(tmp_path: Path) -> None:
-    lite = sqlite3.connect(tmp_path / "s.db")
+def binary_files(folder: Path) -> dict[str, str | bytes]:
+    """Write an SQLite file and two Parquet files and return them with two that must be refused."""
+    lite = sqlite3.connect(folder / "s.db")
     lite.execute("CREATE TABLE pilot (id INTEGER PRIMARY KEY, name TEXT, rating REAL, badge BLOB)")
     lite.execute("CREATE VIEW v AS SELECT * FROM pilot")
     lite.executemany("INSERT INTO pilot VALUES (?,?,?,?)", [(1, "Ann", 4.5, b"\0A"), (2, None, None, "text")])
     lite.commit()
     lite.close()
-    plain, brotli = tmp_path / "p.parquet", tmp_path / "b.parquet"
     data = pa.table({"id": pa.array([1, 2], pa.int32()), "t": ["x", None], "l": [[1], None]})
-    pq.write_table(data, plain)
-    pq.write_table(data, brotli, compression="BROTLI")
-    folder = tmp_path / "case"
-    folder.mkdir()
-    snapshot = snapshot_of(
-        folder,
-        {
-            "s.db": (tmp_path / "s.db").read_bytes(),
-            "p.parquet": plain.read_bytes(),
-            "b.parquet": brotli.read_bytes(),
-            "x.duckdb": b"\0" * 8 + b"DUCK" + b"\0" * 40,
-            "broken.parquet": b"PAR1" + b"\0" * 30,
-        },
-    )
-    assert rows_of(snapshot, "pilot") == [(1, "Ann", 4.5, "0x0041"), (2, None, None, "text")]
-    assert [row[:2] for row in rows_of(snapshot, "p")] == [(1, "x"), (2, None)]
-    trouble = {file.path: file.trouble or "" for file in snapshot.catalog.files}
+    pq.write_table(data, folder / "p.parquet")
+    pq.write_table(data, folder / "b.parquet", compression="BROTLI")
+    names = ("s.db", "p.parquet", "b.parquet")
+    return {
+        **{name: (folder / name).read_bytes() for name in names},
+        "x.duckdb": b"\0" * 8 + b"DUCK" + b"\0" * 40,
+        "broken.parquet": b"PAR1" + b"\0" * 30,
+    }
+
+
+def text_files() -> dict[str, str | bytes]:
+    """Return the scripts and extracts of the shared snapshot."""
+    files: dict[str, str | bytes] = {
+        "slow.sql": SLOW,
+        "pg.sql": POSTGRES,
+        "lite.sql": LITE,
+        "where.sql": WHERE,
+        "unfit.sql": UNFIT,
+        "all.sql": COPIES,
+        "a.csv": "id,v\n1,x\n2,other\n",
+        "old.sql": "INSERT INTO a VALUES (3,'q');",
+        "c.csv": '# SELECT * FROM c WHERE id < 3\nid;name;n\n1;"a; ""b""\nc";007\n2;;1,5\nbroken\n',
+        "tsv.tsv": "id\tx\n1\t2.5\n2\t\\N\n",
+        "l.jsonl": '{"id": 1, "tags": ["a"]}\n{"id": 2, "ok": true}\n',
+        "d.json": json.dumps({"stage": [{"id": 1}], "note": "x"}),
+        "w.json": json.dumps({"table": "tide", "where": "h < 4", "rows": [{"h": 1}, {"h": 2}]}),
+    }
+    for name, (tail, _, _) in CUTS.items():
+        files[f"{name}.sql"] = (
+            f"-- MySQL dump 10\nCREATE TABLE {name} (id int, t text);\n"
+            f"INSERT INTO {name} VALUES (1,'a'),(2,'b'){tail}"
+        )
+    for name in ENCODINGS:
+        text = f"CREATE TABLE {name[:-4]} (id int, t text);\nINSERT INTO {name[:-4]} VALUES (1,'Größe');\n"
+        files[name] = text.replace("\n", "\r\n") if name == "crlf.sql" else text
+    return files
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """Every kind of file in one case."""
+    files = {**text_files(), **binary_files(tmp_path_factory.mktemp("binary"))}
+    return snapshot_of(tmp_path_factory.mktemp("mixed"), files, ENCODINGS)
+
+
+def table_of(snapshot: Snapshot, name: str) -> Table:
+    table = snapshot.catalog.table(name)
+    assert table is not None
+    return table
+
+
+def test_statements_that_are_no_literals_take_the_slow_path(mixed: Snapshot) -> None:
+    assert sorted(rows_of(mixed, "t"), key=str) == [
+        (1, "new", None),
+        (3, "c", 11),
+        (42, "xy", 11),
+        (9, "kept", 9),
+    ]
+    lines = [entry.line for entry in mixed.catalog.not_applied if entry.path == "slow.sql"]
+    assert lines == [9, 10, 11, 12, 13]
+    assert table_of(mixed, "t").extent.kind == "unknown", "with statements not applied it is not full"
+
+
+def test_a_postgres_dump_with_copy_and_inserts(mixed: Snapshot) -> None:
+    assert rows_of(mixed, "tug") == [
+        (1, "Ann\tB\\", "t", "2031-04-01"),
+        (2, None, "f", "infinity"),
+        (3, "C:\\dir 'x'", "true", None),
+    ]
+    table = table_of(mixed, "tug")
+    assert (table.primary_key, table.extent.kind) == (("id",), "full")
+    assert [file.dialect for file in mixed.catalog.files if file.path == "pg.sql"] == ["postgres"]
+
+
+def test_the_dump_of_sqlite_keeps_backslashes(mixed: Snapshot) -> None:
+    assert rows_of(mixed, "lite") == [(1, "c:\\new", "0x4142"), (2, "it's", None)]
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_a_cut_dump_is_not_full(mixed: Snapshot, name: str) -> None:
+    _, kind, basis = CUTS[name]
+    extent = table_of(mixed, name).extent
+    assert extent.kind == kind
+    assert basis in extent.basis
+
+
+def test_the_where_of_a_dump_makes_it_filtered(mixed: Snapshot) -> None:
+    filtered = table_of(mixed, "wa").extent
+    assert (filtered.kind, filtered.predicate) == ("filtered", "id < 9")
+    assert table_of(mixed, "wb").extent.kind == "full"
+
+
+def test_values_that_do_not_fit_turn_the_column_into_flagged_text(mixed: Snapshot) -> None:
+    assert rows_of(mixed, "unfit") == [(1, "5"), (2, "x"), (3, "300")]
+    assert "kept as text" in table_of(mixed, "unfit").flags[0]
+
+
+def test_copies_of_a_table_stay_apart_and_conflicts_are_counted(mixed: Snapshot) -> None:
+    tables = {table.name: table for table in mixed.catalog.tables if table.name == "a" or table.of == "a"}
+    assert sorted(tables) == ["a", "a__2", "a__3"]
+    assert tables["a"].path == "all.sql"
+    assert {tables["a__2"].conflicts, tables["a__3"].conflicts} == {1}
+    assert tables["a__3"].column_names == ("id", "v")
+    assert rows_of(mixed, "a") == [(1, "x"), (2, "y"), (3, "z")]
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_encodings_of_dumps(mixed: Snapshot, name: str) -> None:
+    assert rows_of(mixed, name[:-4]) == [(1, "Größe")]
+
+
+def test_csv_json_lines_and_documents(mixed: Snapshot) -> None:
+    assert rows_of(mixed, "c") == [(1, 'a; "b"\nc', "007"), (2, None, "1,5")]
+    assert rows_of(mixed, "tsv") == [(1, 2.5), (2, None)]
+    assert rows_of(mixed, "l") == [(1, '["a"]', None), (2, None, "true")]
+    extents = {table.name: (table.extent.kind, table.extent.predicate) for table in mixed.catalog.tables}
+    assert extents["c"] == ("filtered", "id < 3")
+    assert extents["tide"] == ("filtered", "h < 4")
+    assert extents["stage"] == ("unknown", None)
+    assert "1 lines" in table_of(mixed, "c").flags[0]
+
+
+def test_sqlite_and_parquet(mixed: Snapshot) -> None:
+    assert rows_of(mixed, "pilot") == [(1, "Ann", 4.5, "0x0041"), (2, None, None, "text")]
+    assert [row[:2] for row in rows_of(mixed, "p")] == [(1, "x"), (2, None)]
+    trouble = {file.path: file.trouble or "" for file in mixed.catalog.files}
     assert "BROTLI" in trouble["b.parquet"]
     assert "not opened" in trouble["x.duckdb"]
     assert "Parquet" in trouble["broken.parquet"]
-    extents = {table.name: table.extent.kind for table in snapshot.catalog.tables}
-    assert extents == {"pilot": "full", "p": "unknown"}
+    assert (table_of(mixed, "pilot").extent.kind, table_of(mixed, "p").extent.kind) == ("full", "unknown")
 
 
-def test_the_same_files_give_the_same_catalog(tmp_path: Path) -> None:
-    catalogs = []
-    for name in ("one", "two"):
-        folder = tmp_path / name
-        folder.mkdir()
-        catalogs.append(snapshot_of(folder, {"w.sql": QUIRKS, "c.csv": "id,v\n1,2\n"}).catalog)
-    assert catalogs[0] == catalogs[1]
+def test_the_same_files_give_the_same_catalog(tmp_path: Path, quirks: Snapshot) -> None:
+    again = snapshot_of(tmp_path, {"w.sql": QUIRKS + b"-- Dump completed on 2031-04-02\n"})
+    assert again.catalog == quirks.catalog
+    assert rows_of(again, "crane") == rows_of(quirks, "crane")
 
 
 def test_a_snapshot_is_built_once(tmp_path: Path) -> None:
