@@ -109,8 +109,12 @@ def test_no_assumption_without_an_assumption_source() -> None:
     case = case_document(lines)
     raw = empty()
     raw["tester_assumptions"] = [{"text": "the cache", "source_ids": ["S1"]}]
-    assert [issue.category for issue in validate(read(raw), case)] == ["source_class"]
+    (issue,) = validate(read(raw), case)
+    assert (issue.category, "leave it out" in issue.hint) == ("source_class", True)
     assert violations(interpretation_schema(source_enums(case.sources)), raw) == ["/tester_assumptions"]
+    raw = interpretation_answer()
+    raw["technical_facts"][0]["source_ids"] = ["S1"]
+    assert validate(read(raw), CASE)[0].hint == "allowed here: S4, S5"
 
 
 Change = Callable[[dict[str, Any]], None]
