@@ -10,6 +10,8 @@ from typing import Any
 
 from tests.support.investigating import whole_loop
 from tests.support.turn_answers import action, answer, turn_of
+from viano_assets.phases.investigation.config import InvestigationConfig
+from viano_assets.phases.investigation.scheduling import select
 from viano_assets.phases.protocols import ModelRequest
 
 ROOT = Path(__file__).parents[3]
@@ -84,3 +86,36 @@ def test_the_documentation_names_every_gate() -> None:
     categories = set(re.findall(r'_issue\(\s*(?:f?"[^"]*"|path),\s*"(\w+)"', rules))
     assert len(categories) >= 17
     assert {name for name in categories if f"`{name}`" not in page} == set()
+
+
+def test_the_turn_states_what_is_left() -> None:
+    """Two low scores of three, on the last but one and the last dispatch of five."""
+    seen: list[dict[str, Any]] = []
+
+    def script(request: ModelRequest) -> Mapping[str, Any]:
+        turn = turn_of(request)
+        seen.append(turn["limits"])
+        looks = [action("source.search", pattern=f"p{turn['dispatch']}")]
+        return answer(turn, score=0, actions=looks if turn["limits"]["max_actions"] else [])
+
+    record = whole_loop(script, InvestigationConfig(dispatch_limit=5), titles=("Only one",))
+    assert [item["dispatches_left"] for item in seen] == [4, 3, 2, 1]
+    assert [item["max_actions"] for item in seen] == [1, 4, 4, 4]
+    assert [item["low_information_left"] for item in seen] == [3, 3, 2, 1]
+    assert [item["units"] for item in seen] == [100, 97, 94, 91]
+    assert {item["cheapest_action"] for item in seen} == {2}
+    assert select(record.loop.state, record.loop.ledger) is None
+
+
+def test_the_last_dispatch_allows_no_look() -> None:
+    limits: list[int] = []
+
+    def script(request: ModelRequest) -> Mapping[str, Any]:
+        turn = turn_of(request)
+        limits.append(turn["limits"]["max_actions"])
+        looks = [action("source.search", pattern=f"p{turn['dispatch']}")]
+        return answer(turn, score=100, actions=looks if limits[-1] else [])
+
+    record = whole_loop(script, InvestigationConfig(dispatch_limit=3), titles=("Only one",))
+    assert limits == [1, 4, 0]
+    assert record.document.reason == "dispatch_limit"
