@@ -7,6 +7,7 @@ touched. Texts, docstrings, annotations and error messages are not mutated.
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
