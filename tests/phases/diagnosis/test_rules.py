@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.diagnosis_answers import Json, changed, confirmed, evaluation, inconclusive
 from tests.support.memory_store import MemoryStore
+from viano_assets.evidence.model import Location
 from viano_assets.phases.common import decode
 from viano_assets.phases.diagnosis.contract import DiagnosisAnswer
 from viano_assets.phases.diagnosis.derive import robustness
@@ -181,6 +182,11 @@ CONFIRMED: list[tuple[str, Edit, set[str]]] = [
         put("final_reason", "`moored_ = false;` see src/queue.cpp:900"),
         {"line_range_unseen"},
     ),
+    (
+        "invented quote behind a place",
+        put("final_reason", "`src/berth.cpp:12` and `min_tide = 5`"),
+        {"quote_not_in_evidence"},
+    ),
     ("invented id in the text", put("final_reason", "E77 shows it"), {"unknown_evidence"}),
     (
         "invented row in the text",
@@ -257,6 +263,7 @@ ALLOWED: list[tuple[str, Edit]] = [
     ("a path outside the cause", put("root_cause.summary", "`src/queue.cpp` is never called")),
     ("an id in backticks", put("final_reason", "`E6` and `H1`")),
     ("a row read, by its key", put("final_reason", "the row with stage = 2; `stage=2`; `action = moor`")),
+    ("compact cells quoted with spaces", put("final_reason", '`"action": "moor"`')),
     ("the case quoted", put("final_reason", "The log says `berth 3 not assigned, queue has 2 ships`.")),
     ("an error code is no evidence id", put("final_reason", "server.log has no E, see line 3 of it")),
     ("select recommended", put("review_actions", ["Run SELECT on the table of the live system."])),
@@ -329,6 +336,53 @@ def test_schema_alone_carries_only_a_quoted_definition(prepared: Prepared) -> No
     ):
         data = caused_by(confirmed(names), names["schema"], text=text)
         assert categories(data, inputs.ground()) == expected, text
+
+
+@pytest.mark.parametrize(
+    ("tool", "table", "expected"),
+    [
+        ("source.search", None, {"mechanism_unread"}),
+        ("source.search", "berth_step", set()),
+        ("db.query", None, set()),
+    ],
+)
+def test_only_a_database_look_proves_data_missing(
+    prepared: Prepared, tool: str, table: str | None, expected: set[str]
+) -> None:
+    _, inputs, names = prepared
+    ground = inputs.ground()
+    absence = ground.records[names["absence"]]
+    provenance = absence.provenance.model_copy(update={"location": Location(table=table)})
+    moved = absence.model_copy(update={"tool": tool, "provenance": provenance})
+    records = {**ground.records, names["absence"]: moved}
+    data = caused_by(confirmed(names), names["absence"])
+    assert categories(data, Ground(ground.hypotheses, records, ground.case_texts)) == expected
+
+
+def test_names_of_stored_places_are_no_quotes(prepared: Prepared) -> None:
+    """A table, column, symbol or path may be named although the content itself does not hold it."""
+    _, inputs, names = prepared
+    ground = inputs.ground()
+    place = Location(
+        path="db/quay.sql", table="quay_plan", column="wave", symbol="Quay::open", key={"surge": "9"}
+    )
+    row = ground.records[names["stage 1"]]
+    named = row.model_copy(update={"provenance": row.provenance.model_copy(update={"location": place})})
+    richer = Ground(ground.hypotheses, {**ground.records, names["stage 1"]: named}, ground.case_texts)
+    for name in (
+        "quay_plan",
+        "wave",
+        "quay_plan.wave",
+        "Quay::open",
+        "open",
+        "db/quay.sql",
+        "quay.sql",
+        "surge",
+        "surge=9",
+    ):
+        data = changed(confirmed(names), "final_reason", f"See `{name}`.")
+        assert categories(data, richer) == set(), name
+        assert categories(data, ground) == {"quote_not_in_evidence"}, name
 
 
 def test_an_empty_look_in_an_extract_proves_nothing(prepared_extract: Prepared) -> None:
