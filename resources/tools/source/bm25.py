@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from resources.tools.source.index import FIELDS
+from resources.tools.source.postings import FIELDS
 from resources.tools.source.reader import SourceIndex
 
 if TYPE_CHECKING:

@@ -14,8 +14,6 @@ import os
 import re
 import sqlite3
 import tempfile
-from array import array
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -23,12 +21,10 @@ from typing import NamedTuple
 from resources.tools.source.languages import CODE, Role, language_of, role_of
 from resources.tools.source.lines import LineMap
 from resources.tools.source.parse import FUNCTION_KINDS, Symbol, symbols_of
-from resources.tools.source.text import WORD, Terms, split_code
+from resources.tools.source.postings import Collector
+from resources.tools.source.text import split_code
 
-FORMAT = "source-index-v4"
-FIELDS = ("name", "comment", "string", "body")
-"""Fields of the postings, in the order of their arrays."""
-
+FORMAT = "source-index-v5"
 _MAX_CODE = 3_000_000
 _MAX_TEXT = 200_000
 _DOC_LINES = 60
@@ -106,43 +102,17 @@ def build(root: Path, target: Path) -> None:
         raise
 
 
-_NEWLINES = re.compile(rb"\r\n|\n|\r")
-_CALL = re.compile(r"\b([^\W\d]\w*)[ \t]*\(")
-_COMPOUND = re.compile(r"\b_*(?:[A-Z][a-z0-9]+[A-Z]|[A-Za-z][a-z0-9]*_[a-z]|[a-z]+[A-Z])\w*")
 _COMMENT_LEAD = re.compile(rb"\s*(//|/\*|\*|--|#)")
-
-
-class _Postings:
-    """Postings of one field, filled unit by unit."""
-
-    def __init__(self) -> None:
-        self.terms = array("i")
-        self.units = array("i")
-        self.counts = array("H")
-        self.lengths: dict[int, int] = {}
-
-    def add(self, unit: int, counts: dict[int, int]) -> None:
-        if counts:
-            self.terms.extend(counts.keys())
-            self.units.extend([unit] * len(counts))
-            self.counts.extend([min(65535, c) for c in counts.values()])
-            self.lengths[unit] = sum(counts.values())
 
 
 class _Builder:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
-        self._terms = Terms()
-        self._ids: dict[str, int] = {}
-        self._by_word: dict[str, tuple[int, ...]] = {}
-        self._fields = {name: _Postings() for name in FIELDS}
+        self._words = Collector()
         self._files: list[tuple[object, ...]] = []
         self._symbols: list[tuple[object, ...]] = []
         self._units: list[tuple[object, ...]] = []
         self._literals: list[tuple[int, str]] = []
-        self._word_ids: dict[str, int] = {}
-        self._call_units = array("i")
-        self._call_words = array("i")
 
     def run(self, root: Path) -> None:
         for path in walk(root):
@@ -169,6 +139,7 @@ class _Builder:
             self._files.append((identity, path, "", role.value, size, 0, 0))
             return
         lines = LineMap(data)
+        data = lines.data
         self._files.append((identity, path, language, role.value, size, len(lines), 1))
         symbols = symbols_of(data, language, quick=role is Role.TEST)
         units = _units(symbols, data) if language in CODE else _chunks(data, lines, role)
@@ -195,80 +166,23 @@ class _Builder:
             number = first_unit + offset
             self._units.append((number, identity, symbol, unit.kind, unit.start, unit.end))
             name = symbols[unit.symbol].qualname if unit.symbol >= 0 else ""
-            self._unit(number, name, _slice(data, unit, lines.encoding), language)
+            self._unit(number, name, _slice(data, unit, lines.codec), language)
 
     def _unit(self, number: int, name: str, text: str, language: str) -> None:
         parts = split_code(text, language)
         if name:
-            self._fields["name"].add(number, self._count(WORD.findall(name)))
+            self._words.add("name", number, name)
         if parts.comments:
-            self._fields["comment"].add(number, self._count(WORD.findall("\n".join(parts.comments))))
+            self._words.add("comment", number, "\n".join(parts.comments))
         if parts.strings:
-            self._fields["string"].add(number, self._count(WORD.findall("\n".join(parts.strings))))
+            self._words.add("string", number, "\n".join(parts.strings))
             self._literals.extend((number, s[:400]) for s in parts.strings if len(s) > 12 and " " in s)
         if parts.code:
-            self._fields["body"].add(number, self._count(WORD.findall(parts.code)))
-            self._mentions(number, parts.code)
-
-    def _mentions(self, number: int, code: str) -> None:
-        """Note what a unit calls or, by a name of several parts, refers to."""
-        names = dict.fromkeys(_CALL.findall(code))
-        names.update(dict.fromkeys(_COMPOUND.findall(code)))
-        ids = self._word_ids
-        self._call_words.extend([ids.setdefault(n, len(ids)) for n in names])
-        self._call_units.extend([number] * len(names))
-
-    def _count(self, words: list[str]) -> dict[int, int]:
-        known = self._by_word
-        counts: dict[int, int] = {}
-        for word, times in Counter(words).items():
-            terms = known.get(word)
-            if terms is None:
-                terms = known[word] = tuple(
-                    self._ids.setdefault(t, len(self._ids)) for t in self._terms.of(word)
-                )
-            for term in terms:
-                counts[term] = counts.get(term, 0) + times
-        return counts
-
-    def _call_blobs(self) -> list[tuple[str, bytes]]:
-        """Return who calls what, only for names that the tree defines as functions or classes."""
-        defined: dict[str, int] = {}
-        for row in self._symbols:
-            if row[4] != "variable":
-                defined.setdefault(str(row[2]), len(defined))
-        import numpy as np  # noqa: PLC0415 - heavy, only where an index is built or read
-
-        meaning = np.array([defined.get(w, -1) for w in self._word_ids] or [-1], dtype=np.int32)
-        words = np.frombuffer(self._call_words, np.int32) if self._call_words else np.zeros(0, np.int32)
-        units = np.frombuffer(self._call_units, np.int32) if self._call_units else words
-        callees = meaning[words]
-        known = callees >= 0
-        return [
-            ("calls.names", "\n".join(defined).encode()),
-            ("calls.units", units[known].tobytes()),
-            ("calls.callees", callees[known].tobytes()),
-        ]
+            self._words.add("body", number, parts.code)
 
     def _store_postings(self) -> None:
-        import numpy as np  # noqa: PLC0415 - heavy, only where an index is built or read
-
-        blobs: list[tuple[str, bytes]] = [("vocabulary", "\n".join(self._ids).encode()), *self._call_blobs()]
-        for name, field in self._fields.items():
-            terms = np.frombuffer(field.terms, dtype=np.int32) if field.terms else np.zeros(0, np.int32)
-            order = np.argsort(terms, kind="stable")
-            starts = np.zeros(len(self._ids) + 1, dtype=np.int64)
-            np.cumsum(np.bincount(terms, minlength=len(self._ids)), out=starts[1:])
-            units = np.frombuffer(field.units, dtype=np.int32) if field.units else terms
-            counts = np.frombuffer(field.counts, dtype=np.uint16) if field.counts else np.zeros(0, np.uint16)
-            lengths = np.zeros(len(self._units), dtype=np.int32)
-            lengths[list(field.lengths)] = list(field.lengths.values())
-            blobs += [
-                (f"{name}.starts", starts.tobytes()),
-                (f"{name}.units", units[order].tobytes()),
-                (f"{name}.counts", counts[order].tobytes()),
-                (f"{name}.lengths", lengths.tobytes()),
-            ]
+        defined = dict.fromkeys(str(row[2]) for row in self._symbols if row[4] != "variable")
+        blobs = self._words.blobs(len(self._units), list(defined))
         self._db.executemany("INSERT INTO blobs VALUES(?,?)", blobs)
 
 

@@ -41,7 +41,7 @@ class LineMap:
         self.transcoded = self.encoding.startswith("utf-16")
         if self.transcoded:
             data = data.decode(self.encoding, "replace").removeprefix("\ufeff").encode()
-        self._codec = "utf-8" if self.transcoded else self.encoding
+        self.codec = "utf-8" if self.transcoded else self.encoding
         self._data = data
         self._starts = _line_starts(data)
 
@@ -65,12 +65,12 @@ class LineMap:
 
     def cut(self, begin: int, end: int) -> str:
         """Decode a byte range."""
-        return decode(self._data[begin:end], self._codec)
+        return decode(self._data[begin:end], self.codec)
 
     def text(self, first: int, last: int) -> str:
         """Return the lines `first` to `last` exactly, the line end of the last one left off."""
         begin, end = self.span(first, last)
-        shown = decode(self._data[begin:end], self._codec)
+        shown = decode(self._data[begin:end], self.codec)
         if first == 1:
             shown = shown.removeprefix("\ufeff")
         return _trim(shown)

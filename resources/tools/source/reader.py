@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from resources.tools.source import index
+from resources.tools.source import index, postings
 from resources.tools.source.languages import Role
 from resources.tools.source.text import Terms
 
@@ -184,7 +184,7 @@ class SourceIndex:
                 np.frombuffer(self._blob(f"{name}.counts"), np.uint16),
                 np.frombuffer(self._blob(f"{name}.lengths"), np.int32),
             )
-            for name in index.FIELDS
+            for name in postings.FIELDS
         }
 
     @cached_property

@@ -90,17 +90,8 @@ def split_code(text: str, language: str) -> Split:
     lexer = LEXERS.get(language)
     if lexer is None:
         return Split("", [text], [])
-    comments: list[str] = []
-    strings: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        if match.group(1) is not None:
-            comments.append(match.group(1))
-        else:
-            strings.append(match.group(2))
-        return " "
-
-    return Split(lexer.sub(keep, text), comments, strings)
+    parts = lexer.split(text)
+    return Split(" ".join(parts[0::3]), [c for c in parts[1::3] if c], [s for s in parts[2::3] if s])
 
 
 _SUFFIX = re.compile(
@@ -124,28 +115,33 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+class _Stems(dict[str, str]):
+    """The index term of each part of a name; empty for what is not indexed."""
+
+    def __missing__(self, part: str) -> str:
+        lower = part.lower()
+        indexed = len(lower) > 1 and lower not in STOP and not lower.isdigit()
+        term = self[part] = stem(lower) if indexed else ""
+        return term
+
+
 class Terms:
-    """Maps identifiers to index terms, each identifier once.
+    """Maps identifiers to index terms.
 
     An identifier gives the stems of its parts and, when it has several parts, itself in lower case
     behind `=` so that the whole name weighs on its own.
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._stems = _Stems()
 
-    def of(self, identifier: str) -> tuple[str, ...]:
+    def of(self, identifier: str) -> list[str]:
         """Return the terms of one identifier or word."""
-        found = self._known.get(identifier)
-        if found is None:
-            found = self._known[identifier] = _terms(identifier)
-        return found
-
-
-def _terms(identifier: str) -> tuple[str, ...]:
-    parts = [p.lower() for p in _PARTS.findall(identifier)]
-    whole = identifier.strip("_").lower()
-    result = [stem(p) for p in parts if len(p) > 1 and not p.isdigit() and p not in STOP]
-    if len(parts) > 1 and len(whole) > 3:
-        result.append("=" + whole)
-    return tuple(result)
+        parts = _PARTS.findall(identifier)
+        stems = self._stems
+        terms = [t for t in map(stems.__getitem__, parts) if t]
+        if len(parts) > 1:
+            whole = identifier.strip("_").lower()
+            if len(whole) > 3:
+                terms.append("=" + whole)
+        return terms
