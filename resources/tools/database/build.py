@@ -12,7 +12,7 @@ import json
 import resource
 import sys
 from collections.abc import Callable, Iterable
-from mmap import ACCESS_READ, mmap
+from mmap import ACCESS_READ, PAGESIZE, mmap
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -24,13 +24,13 @@ from resources.tools.database.finish import Origin, finish
 from resources.tools.database.formats import Loaded, Target, load_csv, load_json, load_parquet, load_sqlite
 from resources.tools.database.manifest import Claim, claims_in_text
 from resources.tools.database.script import detect_dialect
-from resources.tools.database.sqlfile import ScriptLoader, ScriptReport
+from resources.tools.database.sqlfile import ScriptLoader, ScriptReport, forget
 from viano_assets.case.redaction import Redactor
 
 MAX_LISTED = 500
 """Most statements listed as not applied; the rest is counted."""
 
-_MEMORY_LIMIT = "400MB"
+_MEMORY_LIMIT = "320MB"
 _ADDRESS_SPACE = 12 << 30
 _MAX_WIDE_SCRIPT = 512 << 20
 _MANIFEST_BYTES = 1 << 18
@@ -166,7 +166,7 @@ class _Build:
                 content = mmap(handle.fileno(), 0, access=ACCESS_READ)
             dialect = detect_dialect(content[:_HEAD])
             loader = ScriptLoader(self.connection, content, data.path, dialect, self.physical, self.shapes)
-            report = loader.run(_Ticker(data.path))
+            report = loader.run(_Ticker(data.path, content))
         entry = self._file(data, dialect=dialect)
         self.not_applied.extend(report.not_applied)
         for sink in report.sinks:
@@ -236,15 +236,18 @@ def open_text(file: Path, encoding: str | None) -> io.TextIOWrapper:
 
 
 class _Ticker:
-    """Says now and then how far a script is."""
+    """Says now and then how far a script is, and lets go of what was read."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, content: bytes | mmap) -> None:
         self._path = path
+        self._content = content
         self._next = 0
 
     def __call__(self, at: int) -> None:
         if at >= self._next:
             self._next = at + (8 << 20)
+            done = max(0, at - (8 << 20)) // PAGESIZE * PAGESIZE
+            forget(self._content, 0, done)
             say(path=self._path, at=at)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _CHUNK = 20_000
+_COMMIT_ROWS = 200_000
 _MAX_JSON = 256 << 20
 Redact = Callable[[str, str, str], str]
 """Redacts one value: table, column, text."""
@@ -208,6 +209,7 @@ def load_sqlite(target: Target, file: Path, redact: Redact) -> Loaded:
     connection = sqlite3.connect(f"file:{url_quote(str(file))}?mode=ro&immutable=1", uri=True)
     connection.text_factory = lambda raw: raw.decode("utf-8", errors="backslashreplace")
     sinks: list[TableSink] = []
+    waiting = 0
     try:
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute("PRAGMA cell_size_check=ON")
@@ -218,6 +220,10 @@ def load_sqlite(target: Target, file: Path, redact: Redact) -> Loaded:
         for name, sql in listing:
             if sql and not str(sql).lstrip().upper().startswith("CREATE VIRTUAL"):
                 sinks.append(_sqlite_table(target, connection, str(name), str(sql), redact))
+                waiting += sinks[-1].rows
+                if waiting > _COMMIT_ROWS:
+                    target.connection.execute("COMMIT; CHECKPOINT; BEGIN")
+                    waiting = 0
     except sqlite3.Error as error:
         return Loaded(sinks, [], f"SQLite: {str(error)[:120]}")
     finally:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from mmap import mmap
+from mmap import MADV_DONTNEED, mmap
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import duckdb
 
 _BATCH_BYTES = 4_000_000
+_COMMIT_BYTES = 48_000_000
+"""Rows of small tables stay in memory until the transaction ends; one transaction a table would be slow."""
+
 _HOUSEKEEPING = re.compile(
     rb"\s*(?:SET\b(?!\s*@\w+\s*:?=)|LOCK\b|UNLOCK\b|USE\b|BEGIN\b|COMMIT\b|START\b|PRAGMA\b|DROP\b|GRANT\b|REVOKE\b|"
     rb"CREATE\s+(?:UNIQUE\s+)?INDEX\b|CREATE\s+(?:DATABASE|SCHEMA|SEQUENCE|EXTENSION|TYPE|DOMAIN)\b|COMMENT\s+ON\b|"
@@ -97,6 +100,7 @@ class ScriptLoader:
         self._slow = SlowPath(dialect)
         self._pending: list[Statement] = []
         self._pending_bytes = 0
+        self._uncommitted = 0
         self._comment = ""
         self._newlines = _newlines(data)
 
@@ -145,9 +149,17 @@ class ScriptLoader:
             self._comment = ""
 
     def _flush(self) -> None:
-        batch, self._pending, self._pending_bytes = self._pending, [], 0
+        batch, size = self._pending, self._pending_bytes
+        self._pending, self._pending_bytes = [], 0
         if not batch:
             return
+        self._load(batch)
+        self._uncommitted += size
+        if self._uncommitted > _COMMIT_BYTES:
+            self.connection.execute("COMMIT; CHECKPOINT; BEGIN")
+            self._uncommitted = 0
+
+    def _load(self, batch: list[Statement]) -> None:
         if batch[0].kind == "copy":
             for statement in batch:
                 self._copy(statement)
@@ -325,10 +337,17 @@ def _copy_unescape(match: re.Match[bytes]) -> bytes:
     return _COPY_ESCAPES.get(match.group(1), match.group(1))
 
 
+def forget(data: bytes | mmap, begin: int, size: int) -> None:
+    """Give mapped pages back to the system, so that a large script does not stay resident."""
+    if isinstance(data, mmap) and hasattr(data, "madvise") and size > 0:
+        data.madvise(MADV_DONTNEED, begin, size)
+
+
 def _newlines(data: bytes | mmap) -> npt.NDArray[np.int64]:
     found = []
     step = 1 << 24
     for begin in range(0, len(data), step):
         block = np.frombuffer(data[begin : begin + step], dtype=np.uint8)
         found.append(np.flatnonzero(block == 10).astype(np.int64) + begin)
+        forget(data, begin, min(step, len(data) - begin))
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
