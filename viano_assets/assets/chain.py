@@ -61,7 +61,7 @@ def case_chain(
     """Run the selected phases of every selected case revision."""
     with_case, phases = _selected(context)
     keys = list(context.partition_keys)
-    with run_lock(context.instance.root_directory, context.run_id):
+    with run_lock(context.instance.root_directory, context.run.run_id):
         failed = _run_all(context, config, viano, keys, with_case=with_case, phases=phases)
     if failed:
         raise dg.Failure(
