@@ -83,7 +83,7 @@ class Session:
         store = CheckpointStore(home)
         llm = LLMConfig.load(folder / "llm.local.toml")
         gateway = LLMGateway(llm, provider, spend_folder=home / "spend")
-        tools = ToolBoxFactory(home / "cache")
+        tools = ToolBoxFactory(home / "cache", progress)
         builders = _builders(folder, store, gateway, tools, planning_mode, progress)
         return cls(home, folder, store, gateway, tools, builders, progress)
 

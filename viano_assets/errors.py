@@ -79,7 +79,7 @@ class StaleHeadError(BlockedError):
 
 
 class StorageError(VianoError):
-    """The disk refused: full, read-only, failing or not permitted. Nothing unacknowledged counts as stored."""
+    """The disk refused: full, read-only, failing or not permitted; nothing unacknowledged is stored."""
 
 
 class PackageError(VianoError):

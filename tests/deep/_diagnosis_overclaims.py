@@ -123,7 +123,7 @@ def _drive(edit: Callable[[Json, Names], Json]) -> tuple[list[str], dict[str, An
     data = edit(confirmed(names), names)
     gateway = ScriptedGateway(lambda _: data)
     builder = DiagnosisBuilder(store, gateway)
-    statuses = []
+    statuses: list[str] = []
     while not statuses or statuses[-1] == DispatchStatus.REJECTED.value:
         statuses.append(asyncio.run(builder.build(CASE)).status.value)
     head = store.latest(CASE)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from viano_assets.errors import DefectError
 from viano_assets.package.model import Head
 from viano_assets.phases.common import invalid_attempts
 from viano_assets.phases.protocols import DispatchStatus, Phase, PhaseResult, Progress, ProgressSink, Store
@@ -78,7 +79,12 @@ async def drive(
             corrected = result.status in INVALID and invalid_attempts(head, phase) > before
             if result.status is not DispatchStatus.PROGRESSED and not corrected:
                 return result
-        return result
+    raise DefectError(
+        "dispatches_exhausted",
+        f"{phase.value} did not end within {MAX_DISPATCHES} dispatches",
+        where=case_id,
+        hint="report this; the case lost nothing and can be run again",
+    )
 
 
 def _tell(progress: ProgressSink | None, result: PhaseResult, case_id: str, number: int) -> None:
