@@ -359,3 +359,17 @@ async def test_the_whole_joint_phase_on_the_real_store_survives_a_new_process(tm
     head = await repaired(store)
     again = await propose(CheckpointStore(tmp_path), ScriptedGateway([]))
     assert (again.replayed, again.head.record_sha256) == (True, head.record_sha256)
+
+
+async def test_a_repetition_is_named_at_its_own_position() -> None:
+    """Positions that were already out do not shift the place of the ones behind them."""
+    store = case()
+    answer = plan_answer()
+    answer["hypotheses"][0]["source_ids"] = ["S99"]
+    answer["hypotheses"][2]["title"] = answer["hypotheses"][1]["title"]
+    gateway = ScriptedGateway([answer, hypotheses_answer()])
+    await read(store, gateway)
+    await propose(store, gateway)
+    (shown,) = gateway.requests[1].sections("joint_retained")
+    paths = [issue["path"] for issue in shown["issues"] if issue["category"] == "duplicate"]
+    assert paths == ["/hypotheses/2/title"]

@@ -67,7 +67,7 @@ def _partial(
 ) -> Adoption:
     positions = chain.positions or ()
     kept = {n: c for n, c in good.items() if positions[n - 1].status in _REVIEWED}
-    safe = len(chain.calls) > 1 and scope.minimum <= len(positions) <= scope.maximum
+    safe = scope.minimum <= len(positions) <= scope.maximum
     if not kept or not safe or len(kept) == len(positions):
         return Adoption(None, None, {}, tuple(issues))
     return Adoption(None, len(positions), kept, tuple(issues))

@@ -119,7 +119,7 @@ def locate(raw: object, issues: Sequence[ValidationIssue], limit: int) -> tuple[
         found.setdefault(key, []).append(issue)
     if not 0 < len(found) <= limit:
         return None
-    order = sorted(found, key=lambda key: (list(_EMPTY).index(key[0]), -1 if key[1] is None else key[1]))
+    order = sorted(found, key=lambda key: (list(_EMPTY).index(key[0]), key[1] or 0))
     return tuple(
         Place(f"/{field}" if index is None else f"/{field}/{index}", field, index, tuple(found[field, index]))
         for field, index in order
