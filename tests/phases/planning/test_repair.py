@@ -311,3 +311,20 @@ async def test_an_unknown_generation_event_does_not_disturb_the_chain() -> None:
     first = await read(store, gateway)
     store.commit(first.head, Change(event="somebody_else"))
     assert (await read(store, gateway, 2)).status is DONE
+
+
+async def test_a_chain_names_the_calls_its_last_request_was_made_from() -> None:
+    """The first link of a chain of three is forged; the last call was not asked over it."""
+    store = Forger()
+    new_case(store)
+    still = repair(*ALL_RETAINED, value={"text": "x", "source_ids": ["S1"]})
+    gateway = ScriptedGateway([plan(wrong_fact), still, repair(*ALL_RETAINED)])
+    head = [(await read(store, gateway, number)).head for number in (1, 2, 3)][-1]
+    errors = [c for c in head.checkpoints if c.event == "interpretation_answer_rejected"]
+    (path,) = errors[-1].declares
+    record = read_json(store, head, path)
+    assert len(record["repair"]["calls"]) == 2
+    record["repair"]["calls"][0]["attempt_id"] = "forged"
+    store.replace(path, canonical_json(record))
+    with pytest.raises(ContractError, match=r"chain_broken.*before the last"):
+        load_interpretation(store, store.latest("BUG-1"), Phase.HYPOTHESES)
