@@ -14,6 +14,9 @@ PROMPTS = _ROOT / "prompts"
 CONFIG = _ROOT / "config"
 """Folder of the example configuration and the corpora."""
 
+DEMO = _DATA / "demo" if _DATA.is_dir() else _ROOT / "tests" / "corpus" / "bundled" / "P5-B-101"
+"""Folder of the case that `viano demo` imports: report.md, diagnostics.zip, source.zip."""
+
 
 def prompt(name: str) -> str:
     """Return the text of one prompt version, for example `hypotheses_v1`."""

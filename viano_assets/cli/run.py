@@ -53,7 +53,6 @@ def run(
 ) -> None:
     """Drive CASE through its phases; an interrupted run continues where it stopped."""
     from resources.session import Session  # noqa: PLC0415  # keeps `viano --help` fast
-
     from viano_assets.cli.render import explain_places, print_case  # noqa: PLC0415
     from viano_assets.phases.diagnosis.view import case_view  # noqa: PLC0415
 
@@ -74,11 +73,11 @@ def run(
         print_case(view, home=out.home)
         if explain:
             explain_places(session.store, head)
-    _report(result, case_id)
+    report_stop(result, case_id)
     raise SystemExit(STATUS_EXIT[result.status])
 
 
-def _report(result: PhaseResult, case_id: str) -> None:
+def report_stop(result: PhaseResult, case_id: str) -> None:
     """Say on standard error why the run stopped before its end."""
     if result.status is DispatchStatus.COMPLETED:
         return
