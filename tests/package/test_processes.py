@@ -124,3 +124,27 @@ def test_two_creators_of_one_name(home: Path) -> None:
         thread.join()
     assert sorted(outcomes) == ["case_exists"] * 5 + ["made"]
     assert len(CheckpointStore(home).case_ids()) == 1
+
+
+def test_creators_of_different_cases_do_not_disturb_each_other(home: Path) -> None:
+    """A staging directory that is not locked yet looks like a dead builder's to the next creator's sweep."""
+    failures: list[BaseException] = []
+    barrier = threading.Barrier(8)
+
+    def create(name: str) -> None:
+        store = CheckpointStore(home)
+        barrier.wait()
+        try:
+            for number in range(3):
+                store.create(f"{name}-{number}", first_change(b"small"))
+        except BaseException as error:  # noqa: BLE001 - the main thread asserts on it
+            failures.append(error)
+
+    threads = [threading.Thread(target=create, args=(f"c{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(CheckpointStore(home).case_ids()) == 24
+    assert [p.name for p in (home / "cases").iterdir() if p.name.startswith(".new")] == []

@@ -55,10 +55,9 @@ def member_overhead(name: str) -> int:
     return _LOCAL.size + len(name.encode("utf-8"))
 
 
-def _local(name: bytes, data: bytes) -> bytes:
-    size = len(data)
+def _local(name: bytes, crc: int, size: int) -> bytes:
     return _LOCAL.pack(
-        b"PK\x03\x04", _VERSION, _UTF8, 0, 0, _DATE, zlib.crc32(data), size, size, len(name), 0
+        b"PK\x03\x04", _VERSION, _UTF8, 0, 0, _DATE, crc, size, size, len(name), 0
     ) + name  # fmt: skip
 
 
@@ -69,11 +68,12 @@ def build(record: bytes, members: Sequence[Member], key: bytes | None = None) ->
     position = 0
     named = [(RECORD_NAME, record), *((member.name.encode("utf-8"), member.data) for member in members)]
     for name, data in named:
-        local = _local(name, data)
         size = len(data)
+        crc = zlib.crc32(data)
+        local = _local(name, crc, size)
         central.append(
             _CENTRAL.pack(
-                b"PK\x01\x02", _MADE_BY, _VERSION, _UTF8, 0, 0, _DATE, zlib.crc32(data), size, size,
+                b"PK\x01\x02", _MADE_BY, _VERSION, _UTF8, 0, 0, _DATE, crc, size, size,
                 len(name), 0, 0, 0, 0, _UNIX_FILE, position,
             ) + name
         )  # fmt: skip
@@ -102,7 +102,8 @@ def read_record(head: bytes | memoryview, limit: int, where: str) -> bytes:
     if len(data) >= RECORD_START:
         size = int.from_bytes(data[22:26], "little")
         record = bytes(data[RECORD_START : RECORD_START + size])
-        if size <= limit and len(record) == size and data[:RECORD_START] == _local(RECORD_NAME, record):
+        header = _local(RECORD_NAME, zlib.crc32(record), size)
+        if size <= limit and len(record) == size and data[:RECORD_START] == header:
             return record
     raise PackageError("container_damaged", "the generation does not start with a whole record", where=where)
 

@@ -126,7 +126,23 @@ def hash_file(filesystem: FileSystem, path: str) -> Digest:
     return Digest(digest.hexdigest(), size)
 
 
-def write_durably(filesystem: FileSystem, path: str, chunks: Iterable[bytes | memoryview]) -> Digest:
+def write_hashed(filesystem: FileSystem, path: str, chunks: Iterable[bytes]) -> Digest:
+    """Write durably and return what was written."""
+    digest = hashlib.sha256()
+    size = 0
+
+    def passing() -> Iterable[bytes]:
+        nonlocal size
+        for chunk in chunks:
+            digest.update(chunk)
+            size += len(chunk)
+            yield chunk
+
+    write_durably(filesystem, path, passing())
+    return Digest(digest.hexdigest(), size)
+
+
+def write_durably(filesystem: FileSystem, path: str, chunks: Iterable[bytes]) -> None:
     """Create a file, write, flush and close it; on any failure the file is abandoned and removed.
 
     A failed flush is never tried again: the kernel may have dropped the pages and would then report success.
@@ -134,16 +150,12 @@ def write_durably(filesystem: FileSystem, path: str, chunks: Iterable[bytes | me
     Raises:
         StorageError: `fsync_failed` or what the write met.
     """
-    digest = hashlib.sha256()
-    size = 0
     stage = "storage_failed"
     descriptor = -1
     try:
         descriptor = filesystem.create_file(path)
         for chunk in chunks:
             filesystem.write(descriptor, chunk)
-            digest.update(chunk)
-            size += len(chunk)
         stage = "fsync_failed"
         filesystem.fsync(descriptor)
         closing, descriptor = descriptor, -1
@@ -154,7 +166,6 @@ def write_durably(filesystem: FileSystem, path: str, chunks: Iterable[bytes | me
     except BaseException:
         _abandon(filesystem, descriptor, path)
         raise
-    return Digest(digest.hexdigest(), size)
 
 
 def _abandon(filesystem: FileSystem, descriptor: int, path: str) -> None:

@@ -13,7 +13,7 @@ from viano_assets.errors import ContractError, InputError, NewerFormatError, Pac
 from viano_assets.package import container
 from viano_assets.package.archive import Archive, ArchiveLimits, ArchivePolicy, Entry, open_archive, refuse
 from viano_assets.package.container import Member
-from viano_assets.package.files import remove_quietly, sync_directory, write_durably
+from viano_assets.package.files import remove_quietly, sync_directory, write_durably, write_hashed
 from viano_assets.package.filesystem import FileSystem
 from viano_assets.package.layout import OBJECT_NAME, CasePaths
 from viano_assets.package.limits import BLOB_IN_CONTAINER, PackageLimits
@@ -53,7 +53,7 @@ class _Spool:
         """Store one member's content and return its hash."""
         if size >= BLOB_IN_CONTAINER:
             temporary = f"{self._paths.temporary}/t-{self._token()}"
-            digest = write_durably(self._filesystem, temporary, _chunks(stream, report))
+            digest = write_hashed(self._filesystem, temporary, _chunks(stream, report))
             self._filesystem.rename(temporary, self._paths.object(digest.sha256))
             sha256 = digest.sha256
         else:

@@ -1,6 +1,6 @@
 """Where things stand on disk.
 
-HOME/cases/.lock                 held for the instant in which a case gets its name
+HOME/cases/.lock                 held for the instants in which a case is begun and named
 HOME/cases/.new-<token>/         a case being created or imported
 HOME/cases/<case>/lock           the case lock, never deleted
 HOME/cases/<case>/tmp/           files being written; emptied under the lock

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from viano_assets.errors import BusyError
+from viano_assets.errors import BusyError, StorageError
 from viano_assets.package.filesystem import FileSystem, storage_error
 
 
@@ -55,6 +55,22 @@ class CaseLocks:
             yield held.real
         finally:
             self._leave(name, held)
+
+    def taken(self, name: str, path: str) -> bool:
+        """Say whether anybody holds the lock; also True where that cannot be found out.
+
+        It is found out by taking the lock for an instant, so ask only when the answer matters.
+        """
+        with self._guard:
+            held = self._held.get(name)
+            if held is not None and held.owner[0] == os.getpid():
+                return True
+            try:
+                descriptor, real = self._take(name, path)
+            except (BusyError, StorageError):
+                return True
+            self._filesystem.close(descriptor)
+            return not real
 
     def _enter(self, name: str, path: str, owner: tuple[int, int]) -> _Held:
         with self._guard:

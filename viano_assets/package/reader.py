@@ -26,6 +26,7 @@ from viano_assets.package.model import FileEntry, Head
 from viano_assets.package.record import Record, Segment, Stored, decode
 
 _CACHED_RECORDS = 4_096
+_RECORD_GUESS = 8_192
 
 
 class Files(Mapping[str, FileEntry]):
@@ -291,7 +292,15 @@ class PackageReader:
         Raises:
             PackageError: `chain_broken` or what reading the record meets.
         """
-        self.record(paths, head.case_id, head.generation, head.record_sha256, self._containers(paths))
+        containers = self._containers(paths)
+        where = paths.generation(head.generation)
+        start = bytes(containers.piece(head.generation, 0, _RECORD_GUESS))
+        size = container.RECORD_START + container.record_size(start, where)
+        if size > len(start):
+            start = bytes(containers.piece(head.generation, 0, min(size, self._limits.record_bytes)))
+        raw = container.read_record(start, self._limits.record_bytes, where)
+        if sha256_hex(raw) != head.record_sha256:
+            raise PackageError("chain_broken", "the head's record is not the one that was read", where=where)
 
     def audit_all(self, paths: CasePaths, head: StoredHead, listing: Listing, since: int | None) -> None:
         """Validate every generation from 1 to the head and all content they name.

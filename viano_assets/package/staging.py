@@ -55,13 +55,14 @@ class Nursery:
         """
         self._refuse_taken(case_id)
         self._make_home()
-        self._sweep()
         paths = CasePaths(f"{self._cases}/.new-{self._token()}")
         descriptor = -1
         try:
-            self._filesystem.mkdir(paths.root)
-            descriptor = self._filesystem.open_lock(paths.lock)
-            self._filesystem.try_lock(descriptor)
+            with self._naming():
+                self._sweep()
+                self._filesystem.mkdir(paths.root)
+                descriptor = self._filesystem.open_lock(paths.lock)
+                self._filesystem.try_lock(descriptor)
             for folder in _FOLDERS:
                 self._filesystem.mkdir(f"{paths.root}/{folder}")
             yield paths
@@ -120,6 +121,11 @@ class Nursery:
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
+        """Hold the home's lock for an instant: to name a case, or to make and lock a staging directory.
+
+        Making and locking are one step for the sweep, which otherwise would take a directory that is not
+        locked yet for a dead builder's.
+        """
         path = f"{self._cases}/.lock"
         try:
             descriptor = self._filesystem.open_lock(path)

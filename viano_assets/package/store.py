@@ -266,6 +266,10 @@ class CheckpointStore:
         with self._held(case_id, self._existing(case_id)):
             yield
 
+    def in_work(self, case_id: str) -> bool:
+        """Say whether a process or thread holds the case lock; also True where that cannot be found out."""
+        return self._locks.taken(case_id, self._existing(case_id).lock)
+
     @contextmanager
     def _held(self, case_id: str, paths: CasePaths) -> Iterator[bool]:
         with self._locks.hold(

@@ -19,6 +19,7 @@ from viano_assets.package.files import (
     source_chunks,
     sync_directory,
     write_durably,
+    write_hashed,
 )
 from viano_assets.package.filesystem import FileSystem, storage_error
 from viano_assets.package.history import History, SealedSegment, seal
@@ -196,7 +197,7 @@ class PackageWriter:
             if self._object_intact(paths, sha256, len(value)):
                 return Stored(sha256, len(value), 0, 0, raw)
         chunks = [value] if isinstance(value, bytes) else source_chunks(value, limit, report)
-        digest = write_durably(self._filesystem, temporary, chunks)
+        digest = write_hashed(self._filesystem, temporary, chunks)
         target = paths.object(digest.sha256)
         self._filesystem.point("commit.object_written")
         if isinstance(value, Path) and self._object_intact(paths, *digest):
