@@ -20,7 +20,7 @@ from viano_assets.package.layout import STAGING_NAME, CasePaths
 from viano_assets.partitions import check_case_id
 
 _FOLDERS = ("gens", "objects", "tmp")
-_NAMING_WAITS = 100
+_NAMING_WAITS = 600
 _NAMING_WAIT_S = 0.05
 
 
