@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from viano_assets.package.model import Head
-from viano_assets.phases.protocols import Store
+from viano_assets.phases.common import artifact_path, read_json
+from viano_assets.phases.protocols import Phase, Store
 
 EXCERPT_LINES = 12
 
@@ -80,9 +81,17 @@ def print_case(view: Mapping[str, Any], *, home: Path) -> None:
     _hypotheses(console, view.get("hypotheses") or [])
     if view.get("not_examined"):
         _heading(console, "Not examined")
-        _bullets(console, view["not_examined"])
+        _bullets(console, _folded(view["not_examined"]))
     _spend(console, view.get("spend") or {})
     _where_next(console, view, home)
+
+
+def _folded(items: Sequence[str]) -> list[str]:
+    """Return the limits with the tools nobody asked folded into one line at the end."""
+    suffix = " was never asked"
+    unasked = [item.removesuffix(suffix) for item in items if item.endswith(suffix)]
+    kept = [item for item in items if not item.endswith(suffix)]
+    return [*kept, f"tools never asked: {', '.join(unasked)}"] if unasked else kept
 
 
 def _diagnosis(console: Console, view: Mapping[str, Any]) -> None:
@@ -119,10 +128,19 @@ def _diagnosis(console: Console, view: Mapping[str, Any]) -> None:
             _bullets(console, diagnosis[key])
 
 
+def _ranked_places(localisation: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
+    """Return the places to show: what the claim cites first, then a few retrieved ones of each kind."""
+    cited: list[tuple[Mapping[str, Any], str]] = []
+    retrieved: list[tuple[Mapping[str, Any], str]] = []
+    for kind in ("rows", "symbols", "files"):
+        items = localisation.get(kind) or []
+        cited += [(item, kind) for item in items if item["basis"] == "cited"][:4]
+        retrieved += [(item, kind) for item in items if item["basis"] != "cited"][:2]
+    return [*cited, *retrieved]
+
+
 def _localisation(console: Console, localisation: Mapping[str, Any]) -> None:
-    rows = [
-        (item, kind) for kind in ("rows", "symbols", "files") for item in (localisation.get(kind) or [])[:5]
-    ]
+    rows = _ranked_places(localisation)
     if not rows:
         return
     _heading(console, "Where")
@@ -238,13 +256,23 @@ def print_case_list(rows: Sequence[Mapping[str, Any]], home: Path) -> None:
 
 
 def print_reading(store: Store, head: Head, revision: int) -> None:
-    """Print the published summaries of the interpretation and the hypotheses register."""
-    console = _console()
-    for phase, name in (("interpretation", "interpretation.md"), ("hypotheses", "hypotheses.md")):
-        path = f"analysis/{phase}/{revision:04d}/{name}"
-        if path in head.files:
-            console.print(Text(_clean(store.read(head, path).decode("utf-8"))))
-            console.print()
+    """Print the interpretation and the hypotheses register, each statement with the words it rests on."""
+    from viano_assets.case.assembler import load_case  # noqa: PLC0415  # only `case show` needs them
+    from viano_assets.phases.hypotheses.summary import hypotheses_text  # noqa: PLC0415
+    from viano_assets.phases.interpretation.summary import interpretation_text  # noqa: PLC0415
+
+    reading = artifact_path(Phase.INTERPRETATION, revision, "interpretation.json")
+    if reading not in head.files:
+        return
+    console, case = _console(), load_case(store, head, revision)
+    document = read_json(store, head, reading)
+    _heading(console, "What the report says")
+    console.print(Text(_clean(interpretation_text(document, case))))
+    register = artifact_path(Phase.HYPOTHESES, revision, "hypotheses.json")
+    if register in head.files:
+        statements = {item["id"]: item["text"] for item in document["statements"]}
+        _heading(console, "Registered hypotheses")
+        console.print(Text(_clean(hypotheses_text(read_json(store, head, register), statements, case))))
 
 
 def explain_places(store: Store, head: Head) -> None:
