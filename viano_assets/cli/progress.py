@@ -13,13 +13,19 @@ from rich.text import Text
 from viano_assets.cli.options import one_line
 from viano_assets.phases.protocols import Progress
 
+QUIET_S = 1.0
+"""Seconds between two printed lines of a phase that names every file it reads."""
+
+CHATTY = frozenset({"tools"})
+
 
 class LiveProgress:
-    """Prints each progress event with the seconds since the start."""
+    """Prints progress events with the seconds since the start; one a second where every file is named."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = Console(file=sys.stderr, highlight=False, quiet=quiet)
         self._started = time.monotonic()
+        self._printed = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -31,7 +37,11 @@ class LiveProgress:
 
     def report(self, event: Progress) -> None:
         """Print one event."""
-        seconds = time.monotonic() - self._started
+        now = time.monotonic()
+        if event.phase in CHATTY and now - self._printed < QUIET_S:
+            return
+        self._printed = now
+        seconds = now - self._started
         line = Text(f"{seconds:6.1f} s  ", style="dim")
         line.append(f"{event.phase:<15}", style="bold")
         line.append(one_line(event.text))

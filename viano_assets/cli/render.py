@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.console import Console
@@ -17,10 +17,20 @@ from viano_assets.phases.common import artifact_path, read_json
 from viano_assets.phases.protocols import Phase, Store
 
 EXCERPT_LINES = 12
+EXCERPT_COLUMNS = 160
+PIPED_COLUMNS = 110
+"""Width when no terminal says its own."""
+
+SHOWN_IDS = 4
+SHOWN_RECORDS = 3
+"""Records quoted per explanation beside those of the cause."""
 
 
 def _console() -> Console:
-    return Console(highlight=False, soft_wrap=False)
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = PIPED_COLUMNS
+    return console
 
 
 def _clean(text: object) -> str:
@@ -58,10 +68,10 @@ def _heading(console: Console, text: str) -> None:
 
 def _bullets(console: Console, items: Sequence[object]) -> None:
     for item in items:
-        console.print(Padding(Text("• " + _clean(item)), (0, 0, 0, 2)))
+        console.print(Padding(Text("• " + _clean(item)), (0, 0, 0, 2), expand=False))
 
 
-def print_case(view: Mapping[str, Any], *, home: Path) -> None:
+def print_case(view: Mapping[str, Any], *, home: Path, report_file: Path | None = None) -> None:
     """Print a case view: verdict first, then place, evidence, alternatives, limits, spend, where to look."""
     console = _console()
     console.print()
@@ -76,14 +86,14 @@ def print_case(view: Mapping[str, Any], *, home: Path) -> None:
             Text(f"{overlay['kind']}: {_clean(overlay['message'])} ({overlay['code']})", style="yellow")
         )
     _diagnosis(console, view)
-    _localisation(console, view.get("localisation") or {})
+    _localisation(console, view)
     _evidence(console, view)
     _hypotheses(console, view.get("hypotheses") or [])
     if view.get("not_examined"):
         _heading(console, "Not examined")
         _bullets(console, _folded(view["not_examined"]))
     _spend(console, view.get("spend") or {})
-    _where_next(console, view, home)
+    _where_next(console, view, home, report_file)
 
 
 def _folded(items: Sequence[str]) -> list[str]:
@@ -128,19 +138,27 @@ def _diagnosis(console: Console, view: Mapping[str, Any]) -> None:
             _bullets(console, diagnosis[key])
 
 
-def _ranked_places(localisation: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
-    """Return the places to show: what the claim cites first, then a few retrieved ones of each kind."""
+def _ranked_places(view: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
+    """Return the places to show, those of the cause first; retrieved ones only while nothing is confirmed."""
+    localisation, diagnosis = view.get("localisation") or {}, view.get("diagnosis") or {}
     cited: list[tuple[Mapping[str, Any], str]] = []
     retrieved: list[tuple[Mapping[str, Any], str]] = []
     for kind in ("rows", "symbols", "files"):
         items = localisation.get(kind) or []
         cited += [(item, kind) for item in items if item["basis"] == "cited"][:4]
         retrieved += [(item, kind) for item in items if item["basis"] != "cited"][:2]
-    return [*cited, *retrieved]
+    if diagnosis.get("status") != "confirmed" or not cited:
+        return [*cited, *retrieved]
+    cause = (diagnosis.get("root_cause") or {}).get("evidence_ids") or []
+    first: Mapping[str, Any] = next(
+        (r for r in view.get("evidence") or [] if cause and r["evidence_id"] == cause[0]), {}
+    )
+    names = {first.get("table") or first.get("path")}
+    return sorted(cited, key=lambda place: (place[0].get("table") or place[0].get("path")) not in names)
 
 
-def _localisation(console: Console, localisation: Mapping[str, Any]) -> None:
-    rows = _ranked_places(localisation)
+def _localisation(console: Console, view: Mapping[str, Any]) -> None:
+    rows = _ranked_places(view)
     if not rows:
         return
     _heading(console, "Where")
@@ -152,36 +170,56 @@ def _localisation(console: Console, localisation: Mapping[str, Any]) -> None:
             Text(kind[:-1]),
             Text(_clean(_place(item))),
             Text(item["basis"]),
-            Text(" ".join(item.get("evidence_ids") or [])),
+            Text(_ids(item.get("evidence_ids") or [])),
         )
     console.print(table)
 
 
-def _cited(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _ids(identifiers: Sequence[str]) -> str:
+    """Return the first ids and how many there are besides."""
+    more = f" +{len(identifiers) - SHOWN_IDS}" if len(identifiers) > SHOWN_IDS else ""
+    return " ".join(identifiers[:SHOWN_IDS]) + more
+
+
+class _Quoted(NamedTuple):
+    """A record to quote and what it is quoted for."""
+
+    record: Mapping[str, Any]
+    role: str
+
+
+def _cited(view: Mapping[str, Any]) -> list[_Quoted]:
+    """Return the records of the cause (else of each explanation's support), then some against others."""
     diagnosis = view.get("diagnosis") or {}
-    cause = diagnosis.get("root_cause") or {}
-    wanted = list(cause.get("evidence_ids") or [])
-    for hypothesis in view.get("hypotheses") or []:
-        wanted += [*(hypothesis.get("support") or []), *(hypothesis.get("against") or [])]
+    hypotheses = view.get("hypotheses") or []
+    roles = dict.fromkeys((diagnosis.get("root_cause") or {}).get("evidence_ids") or [], "shows the cause")
+    if not roles:
+        for hypothesis in hypotheses:
+            for identifier in (hypothesis.get("support") or [])[:SHOWN_RECORDS]:
+                roles.setdefault(identifier, f"for {hypothesis['id']}")
+    against = [(i, h["id"]) for h in hypotheses for i in (h.get("against") or [])[:1] if i not in roles]
+    for identifier, name in against[:SHOWN_RECORDS]:
+        roles.setdefault(identifier, f"against {name}")
     records = {record["evidence_id"]: record for record in view.get("evidence") or []}
-    order = list(dict.fromkeys(identifier for identifier in wanted if identifier in records))
-    return [records[identifier] for identifier in order[:8]]
+    return [_Quoted(records[identifier], role) for identifier, role in roles.items() if identifier in records]
 
 
 def _evidence(console: Console, view: Mapping[str, Any]) -> None:
-    records = _cited(view)
-    if not records:
+    quoted = _cited(view)
+    if not quoted:
         return
-    _heading(console, "Evidence")
-    for record in records:
+    _heading(console, "Evidence, quoted from the inputs")
+    for record, role in quoted:
         head = Text(f"{record['evidence_id']}  ", style="bold")
         head.append(_clean(_place(record)) or record["tool"])
+        head.append(f"   {role}", style="cyan")
         head.append(f"   {record['completeness']}, {record['tool']}", style="dim")
-        console.print(head)
+        console.print(head, soft_wrap=True)
         lines = str(record["excerpt"]).splitlines()
         shown = lines[:EXCERPT_LINES]
         for line in shown:
-            console.print(Text("  │ " + one_line_keep_indent(line)[:160]))
+            cut = line[: EXCERPT_COLUMNS - 1] + "…" if len(line) > EXCERPT_COLUMNS else line
+            console.print(Text("  │ " + one_line_keep_indent(cut)), soft_wrap=True)
         if len(lines) > len(shown):
             console.print(Text(f"  │ … {len(lines) - len(shown)} more lines", style="dim"))
 
@@ -189,7 +227,7 @@ def _evidence(console: Console, view: Mapping[str, Any]) -> None:
 def _hypotheses(console: Console, hypotheses: Sequence[Mapping[str, Any]]) -> None:
     if not hypotheses:
         return
-    _heading(console, "Hypotheses")
+    _heading(console, "What competed, and what was ruled out")
     for item in hypotheses:
         line = Text(f"{item['id']}  ", style="bold")
         line.append(_clean(item["title"]))
@@ -198,10 +236,10 @@ def _hypotheses(console: Console, hypotheses: Sequence[Mapping[str, Any]]) -> No
         line.append(f"   {standing}" + (f", {level}" if level else ""), style="cyan")
         console.print(line)
         if item.get("reason"):
-            console.print(Padding(Text(_clean(item["reason"]), style="dim"), (0, 0, 0, 4)))
+            console.print(Padding(Text(_clean(item["reason"]), style="dim"), (0, 0, 0, 4), expand=False))
         for side in ("support", "against"):
             if item.get(side):
-                console.print(Padding(Text(f"{side}: {' '.join(item[side])}", style="dim"), (0, 0, 0, 4)))
+                console.print(Text(f"    {side}: {_ids(item[side])}", style="dim"))
 
 
 def _spend(console: Console, spend: Mapping[str, Any]) -> None:
@@ -217,21 +255,36 @@ def _spend(console: Console, spend: Mapping[str, Any]) -> None:
     )
 
 
-def _where_next(console: Console, view: Mapping[str, Any], home: Path) -> None:
+def _where_next(console: Console, view: Mapping[str, Any], home: Path, report_file: Path | None) -> None:
     _heading(console, "Where to look next")
     flag = "" if str(home) == ".viano" else f" --home {home}"
     case_id = view["case_id"]
-    if view.get("report_file"):
-        console.print(Text(f"report   {view['report_file']}"))
-    console.print(Text(f"again    viano case show {case_id}{flag}"))
-    console.print(Text(f"verify   viano case verify {case_id}{flag}"))
-    console.print(Text(f"UI       viano ui{flag}   (partition {view['partition_key']})"))
-    console.print(
-        Text(
-            f'SQL      viano sql{flag} "FROM evidence SELECT evidence_id, tool, path, line_start'
-            f" WHERE case_id = '{case_id}'\""
-        )
-    )
+    rows = f"FROM evidence SELECT evidence_id, tool, path, line_start WHERE case_id = '{case_id}'"
+    lines = [
+        f"again    viano case show {case_id}{flag}",
+        f"verify   viano case verify {case_id}{flag}",
+        f"UI       viano ui{flag}   (partition {view['partition_key']})",
+        f'SQL      viano sql{flag} "{rows}"',
+    ]
+    if report_file is not None:
+        lines.insert(0, f"report   {report_file}")
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+
+
+def write_report_file(store: Store, head: Head, home: Path) -> Path | None:
+    """Copy the published HTML report of the current revision out of the package, to open it in a browser.
+
+    Returns its path in `HOME/reports`, or None before a diagnosis exists. The copy is derived and may be
+    deleted at any time.
+    """
+    path = f"analysis/diagnosis/{head.revision:04d}/diagnosis.html"
+    if path not in head.files:
+        return None
+    target = home / "reports" / f"{head.manifest.case_id}-r{head.revision}.html"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(store.read(head, path))
+    return target
 
 
 def print_case_list(rows: Sequence[Mapping[str, Any]], home: Path) -> None:

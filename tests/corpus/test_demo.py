@@ -1,0 +1,54 @@
+"""`viano demo` as a newcomer runs it: a real process, an empty home, no configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from viano_assets.data_files import DEMO
+from viano_assets.evaluation.correctness import score
+from viano_assets.evaluation.gold import read_gold
+
+COMMAND = [sys.executable, "-c", "from viano_assets.cli.main import main; main()", "demo"]
+
+
+def demo(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("VIANO_")}
+    return subprocess.run(
+        [*COMMAND, "--home", str(home), *options],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        timeout=110,
+    )
+
+
+def test_the_demo_ends_in_a_diagnosis_that_verifies_and_replays(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = demo(home)
+    assert first.returncode == 0, first.stderr
+    for part in ("Diagnosis", "Where", "Evidence", "ruled out", "Not examined", "Spend", "viano sql"):
+        assert part in first.stdout
+    assert "everything holds" in first.stdout
+    assert (home / "reports" / "DEMO-1-r1.html").is_file()
+
+    second = demo(home)
+    assert second.returncode == 0
+    assert "replays it" in second.stdout
+    after_head = second.stdout.split("revision 1", 1)[1].split("Spend", 1)[0]
+    assert after_head == first.stdout.split("revision 1", 1)[1].split("Spend", 1)[0]
+    assert "asking about" not in second.stderr
+
+    view = json.loads(demo(home, "--json").stdout)
+    gold = read_gold(json.loads((DEMO / "gold.json").read_text(encoding="utf-8")), "demo")
+    scores = score(view, gold)
+    assert scores.confirmed
+    assert scores.root_cause_correct
+    stored = b"".join(path.read_bytes() for path in home.rglob("*.html"))
+    (canary,) = json.loads((DEMO / "gold.json").read_text(encoding="utf-8"))["canaries"]
+    assert canary.encode() not in stored
+    assert canary not in first.stdout + first.stderr + json.dumps(view)
