@@ -1,166 +1,216 @@
-"""Configuration: does a governing setting differ from its default or from what the report expects?
+"""Configuration: does a governing setting differ from its default, and does that make the difference?
 
-Looks: the configuration files of the archive whole, every assignment in the source's own configuration
-templates in one search, and the places where the source names the settings that differ.
+Looks: every assignment in the archive's configuration, every one in the source's own templates, then of the
+one or two settings that matter: the exact line in force and the places where the code reads and compares it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from resources.llm.providers.offline.code_family import READS, best_places, rank_wish, read_wish
 from resources.llm.providers.offline.findings import Record
+from resources.llm.providers.offline.limits import MAX_KEYS, Reading, best_reading, keys, names_for, reading
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
+from resources.llm.providers.offline.settings import (
+    ASSIGNMENT,
+    TEMPLATES,
+    Setting,
+    config_files,
+    in_force,
+    matches,
+    templates,
+)
+from resources.llm.providers.offline.wording import line_quote, place, say
 from viano_assets.phases.wire import Confidence
 
-MAX_FILES = 2
-MAX_KEYS = 3
-TEMPLATES = ["**/*.dist", "**/*.conf*", "**/*.cfg*", "**/*.ini*", "**/*.toml*", "**/*.yaml*", "**/*.yml*"]
-ASSIGNMENT = r"^\s*[A-Za-z][A-Za-z0-9_.\-]*\s*[=:]\s*\S"
-
-_LINE = re.compile(r"^\s*([A-Za-z][\w.\-]*)\s*[=:]\s*(\"[^\"]*\"|'[^']*'|[^#;]*?)\s*(?:[#;].*)?$")
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)?(?![\w.]*\w)")
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One assignment: name, value as written, the record and the line it stands on."""
-
-    name: str
-    value: str
-    record: Record
-    line: str
-
-
-@dataclass(frozen=True, slots=True)
-class Deviation:
-    """A setting whose value in force differs from the template's."""
-
-    setting: Setting
-    default: Setting
-    expected: bool
-    read: bool
-
-    @property
-    def weight(self) -> tuple[bool, bool]:
-        """Strength against others: the report expects the default; the ranked code reads it."""
-        return (self.expected, self.read)
-
-
-def config_files(scene: Scene) -> list[str]:
-    """Return the configuration files of the diagnostics, as the overview names them."""
-    logs = scene.overview.get("logs") or []
-    return [str(item["file"]) for item in logs if item.get("kind") == "config" and "file" in item]
+SHORT = 60
+"""Lines a record may have to carry a claim."""
 
 
 def plan_configuration(scene: Scene) -> Iterator[Wish]:
     """Yield the looks of the family Configuration in order."""
-    if "log.window" not in scene.tools:
-        return
     files = config_files(scene)
-    for file in files[:MAX_FILES]:
-        for start in (1, 152):
+    if "log.search" not in scene.tools:
+        return
+    if files:
+        yield Wish(
+            "log.search",
+            {"pattern": ASSIGNMENT, "regex": True, "files": files[:10], "context": 0, "limit": 200},
+            "Which values are in force?",
+        )
+    if "source.search" not in scene.tools:
+        return
+    yield Wish(
+        "source.search",
+        {"pattern": ASSIGNMENT, "regex": True, "globs": list(TEMPLATES), "context": 0, "limit": 200},
+        "Which values do the source's own templates give?",
+    )
+    if "source.rank" in scene.tools:
+        yield rank_wish(scene)
+        for ranked in best_places(scene, 1):
+            yield read_wish(ranked)
+    yield from _about_keys(scene, files)
+
+
+def _about_keys(scene: Scene, files: list[str]) -> Iterator[Wish]:
+    for key in keys(scene, best_places(scene, READS))[:MAX_KEYS]:
+        found = reading(scene, key, best_places(scene, READS))
+        if files and found.force is not None:
             yield Wish(
-                "log.window",
-                {"file": file, "line": start, "before": 0, "after": 150},
-                "Which values are in force?",
+                "log.search",
+                {"pattern": found.force.name, "files": files[:10], "context": 0, "limit": 20},
+                f"What exactly is {found.force.name} set to?",
             )
-    if files and "source.search" in scene.tools:
         yield Wish(
             "source.search",
-            {"pattern": ASSIGNMENT, "regex": True, "globs": TEMPLATES, "context": 0, "limit": 200},
-            "Which values do the source's own templates give?",
+            {"pattern": key, "limit": 20},
+            f"Where does the source name {key}?",
+            scene.id_of("Code"),
         )
-        for deviation in deviations(scene)[:MAX_KEYS]:
-            yield Wish(
-                "source.search",
-                {"pattern": deviation.setting.name, "limit": 20},
-                f"Where does the code read {deviation.setting.name}?",
-                scene.id_of("Code"),
-            )
+        if found.comparison is None:
+            for name in sorted(names_for(scene, key))[:1]:
+                yield Wish(
+                    "source.references",
+                    {"name": name, "limit": 30},
+                    f"What is {name} compared with?",
+                    scene.id_of("Code"),
+                )
 
 
-def _settings(record: Record) -> Iterator[Setting]:
-    for line in record.content.splitlines():
-        match = _LINE.match(line)
-        if match is not None and match[2]:
-            yield Setting(match[1], match[2].strip("\"' "), record, line.strip())
+def _short(record: Record) -> bool:
+    return len(record.content.splitlines()) <= SHORT and record.kind != "search"
 
 
-def in_force(scene: Scene) -> dict[str, Setting]:
-    """Return the settings of the archive's configuration, the last assignment of a name winning."""
-    found: dict[str, Setting] = {}
-    for look in scene.findings.by("log.window", "log.search"):
-        for record in look.records:
-            if record.kind == "config" and record.usable:
-                found.update({setting.name: setting for setting in _settings(record)})
-    return found
-
-
-def defaults(scene: Scene) -> dict[str, Setting]:
-    """Return the settings of the source's templates, the first assignment of a name winning."""
-    found: dict[str, Setting] = {}
-    for record in scene.findings.of_kind("config", "source"):
-        if record.tool.startswith("source.") and record.location.path is not None:
-            for setting in _settings(record):
-                found.setdefault(setting.name, setting)
-    return found
-
-
-def _expected_numbers(scene: Scene) -> set[str]:
-    text = scene.case.text("expectation", "external_expectation", "observation", "report")
-    return {match.replace(",", ".") for match in _NUMBER.findall(text)}
-
-
-def deviations(scene: Scene) -> list[Deviation]:
-    """Return the settings that differ from their template, the most telling first."""
-    usual, wanted = defaults(scene), _expected_numbers(scene)
-    read = "\n".join(r.content for r in scene.findings.of_kind("source") if r.tool == "source.read")
-    found = [
-        Deviation(
-            setting=setting,
-            default=usual[name],
-            expected=usual[name].value in wanted,
-            read=name in read,
-        )
-        for name, setting in in_force(scene).items()
-        if name in usual and usual[name].value != setting.value
-    ]
-    return sorted(found, key=lambda item: (not item.expected, not item.read, item.setting.name))
+def _against(scene: Scene, found: Reading | None) -> tuple[Record, ...]:
+    if found is not None:
+        settings = [s for s in (found.force, found.default) if s is not None]
+        return tuple(dict.fromkeys(s.record for s in settings))
+    current, usual = in_force(scene), templates(scene)
+    return tuple(dict.fromkeys(current[name].record for name in current if name in usual))[:2]
 
 
 def judge_configuration(scene: Scene) -> Judgement:
-    """Judge the family Configuration from the values in force against the templates."""
-    current, usual = in_force(scene), defaults(scene)
-    if not current or not usual:
-        return Judgement("neutral", Confidence.UNASSESSED, reason="No setting was compared.")
-    found = deviations(scene)
-    telling = [item for item in found if any(item.weight)]
-    if not telling:
-        same = tuple(dict.fromkeys(setting.record for name, setting in current.items() if name in usual))
-        return Judgement(
-            "contradicts",
-            Confidence.WEAKENED,
-            against=same[:2],
-            tested=same[:2],
-            reason="The values in force are the templates' own where the report is concerned.",
+    """Judge the family Configuration from the values in force against the templates and the code."""
+    found = best_reading(scene, best_places(scene, READS))
+    if not in_force(scene) or not (templates(scene) or (found and found.default)):
+        return Judgement("neutral", Confidence.UNASSESSED, reason=_unseen(scene))
+    if found is None or not found.deviates or found.force is None or found.default is None:
+        return _at_default(scene, found)
+    return _deviating(scene, found, found.force, found.default)
+
+
+def _unseen(scene: Scene) -> str:
+    return say(
+        scene,
+        "No configuration in force could be compared with a default.",
+        "Keine geltende Konfiguration ließ sich mit einer Vorgabe vergleichen.",
+    )
+
+
+def _at_default(scene: Scene, found: Reading | None) -> Judgement:
+    against = _against(scene, found)
+    if not against:
+        return Judgement("neutral", Confidence.UNASSESSED, reason=_unseen(scene))
+    if found is not None and found.force is not None:
+        reason = say(
+            scene,
+            f"{quoted(found.force.name)} is set to its default, {found.force.value}.",
+            f"{quoted(found.force.name)} steht auf der Vorgabe {found.force.value}.",
         )
-    best = telling[0]
-    setting, default = best.setting, best.default
-    level = Confidence.SUPPORTED if all(best.weight) or best.expected else Confidence.PLAUSIBLE
-    support = (setting.record, default.record)
+    else:
+        reason = say(
+            scene,
+            "No setting that the report or the best ranked code is concerned with differs from its default.",
+            "Keine Einstellung, um die es im Bericht oder im passendsten Code geht, weicht von der "
+            "Vorgabe ab.",
+        )
     return Judgement(
-        "supports" if level is not Confidence.PLAUSIBLE else "neutral",
+        "contradicts", Confidence.WEAKENED, against=against[:3], tested=against[:3], reason=reason
+    )
+
+
+def _level(found: Reading, force: Setting, default: Setting) -> Confidence:
+    wanted = any(matches(default.number, n) for n in found.numbers)
+    chosen = force.number is not None and force.number in found.numbers and not wanted
+    if chosen:
+        return Confidence.PLAUSIBLE
+    comparison = found.comparison
+    if comparison is not None and force.number is not None and default.number is not None:
+        flips = [
+            value
+            for _, value in found.logged()
+            if comparison.admits(value, default.number) != comparison.admits(value, force.number)
+        ]
+        if flips:
+            return Confidence.STRONGLY_SUPPORTED
+    if found.in_code is not None and (wanted or comparison is not None):
+        return Confidence.SUPPORTED
+    return Confidence.SUPPORTED if wanted else Confidence.PLAUSIBLE
+
+
+def _deviating(scene: Scene, found: Reading, force: Setting, default: Setting) -> Judgement:
+    level = _level(found, force, default)
+    records = [force.record, default.record]
+    if found.comparison is not None:
+        records.insert(1, found.comparison.record)
+    elif found.in_code is not None:
+        records.insert(1, found.in_code)
+    logged = next(iter(found.logged()), None)
+    support = tuple(dict.fromkeys(records))
+    cause = tuple(record for record in support if _short(record)) or support[:1]
+    lines = [line_quote(force.record, force.line)]
+    description = say(
+        scene,
+        f"In force is {lines[0] or force.value} ({place(force.record)}); the default is {default.value}.",
+        f"In Kraft ist {lines[0] or force.value} ({place(force.record)}); die Vorgabe ist {default.value}.",
+    )
+    comparison = found.comparison
+    if comparison is not None and comparison.record in cause:
+        quote = line_quote(comparison.record, comparison.line)
+        description += say(
+            scene,
+            f" The code obeys it: {place(comparison.record)} decides with {quote}." if quote else "",
+            f" Der Code befolgt sie: {place(comparison.record)} entscheidet mit {quote}." if quote else "",
+        )
+    if logged is not None:
+        support = (*support, logged[0].log)
+        description += say(
+            scene,
+            f" The affected attempt was logged with the value {logged[1]:g}.",
+            f" Der betroffene Versuch wurde mit dem Wert {logged[1]:g} protokolliert.",
+        )
+    supports = level.rank >= Confidence.SUPPORTED.rank
+    return Judgement(
+        "supports" if supports else "neutral",
         level,
         support=support,
-        cause=support,
+        cause=cause,
         tested=support,
-        reason=f"{setting.name} is {setting.value} in force; the template gives {default.value}.",
-        summary=f"The setting {quoted(setting.name)} is {quoted(setting.value)} in the affected installation.",
-        description=(
-            f"In force stands {quoted(setting.line)}; the source's template has {quoted(default.line)}. "
-            "The code obeys the value in force."
+        reason=say(
+            scene,
+            f"{quoted(force.name)} is {force.value} in force, {default.value} by default.",
+            f"{quoted(force.name)} steht auf {force.value}, die Vorgabe ist {default.value}.",
         ),
-        limits=("Whether the running program had read this file was not observed.",),
+        summary=say(
+            scene,
+            f"A configured value causes it: {quoted(force.name)} is {force.value} instead of "
+            f"{default.value}.",
+            f"Ein eingestellter Wert ist die Ursache: {quoted(force.name)} steht auf {force.value} "
+            f"statt {default.value}.",
+        ),
+        description=description,
+        action=say(
+            scene,
+            f"Set {quoted(force.name)} to {default.value} in a test installation and repeat the steps.",
+            f"{quoted(force.name)} in einer Testinstallation auf {default.value} stellen und die Schritte "
+            "wiederholen.",
+        ),
+        limits=(
+            say(
+                scene,
+                "Whether the running program had read this file was not observed.",
+                "Ob das laufende Programm diese Datei gelesen hatte, ist nicht zu sehen.",
+            ),
+        ),
     )

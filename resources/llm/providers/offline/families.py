@@ -9,6 +9,8 @@ from typing import NamedTuple
 from resources.llm.providers.offline.code_family import judge_code, judge_upstream, plan_code, plan_upstream
 from resources.llm.providers.offline.config_family import judge_configuration, plan_configuration
 from resources.llm.providers.offline.data_family import judge_data, plan_data
+from resources.llm.providers.offline.foreign_family import judge_claim, plan_claim
+from resources.llm.providers.offline.mechanisms import is_own
 from resources.llm.providers.offline.premise_family import (
     judge_environment,
     judge_intended,
@@ -34,42 +36,75 @@ FAMILIES: dict[str, Family] = {
     "Upstream": Family(plan_upstream, judge_upstream),
     "Environment": Family(plan_environment, judge_environment),
 }
-"""In the order in which a well supported family stands before a later one: what a record or a setting
-shows directly is stronger than where the signals of a ranking meet."""
+"""In the order in which a well supported family stands before an equally supported later one."""
 
-DIRECT = ("Data", "Configuration", "Intended")
+
+def plan(scene: Scene, hypothesis: str) -> Iterator[Wish]:
+    """Yield the looks of a hypothesis, then those of its rivals as tests of them.
+
+    A hypothesis ends only when its rivals have been looked at too; what was looked at once is shared.
+    """
+    title = scene.title(hypothesis)
+    family = scene.family(hypothesis)
+    if not is_own(title):
+        yield from plan_claim(scene, title)
+    yield from FAMILIES[family].plan(scene)
+    for entry in scene.hypotheses:
+        rival = scene.family(entry["id"])
+        if str(entry["id"]) != hypothesis and rival != family:
+            for wish in FAMILIES[rival].plan(scene):
+                yield replace(wish, countercheck=str(entry["id"]))
+
+
+def judge_one(scene: Scene, hypothesis: str) -> Judgement:
+    """Judge one hypothesis by its family; another author's by what its title claims, if that can be told."""
+    title = scene.title(hypothesis)
+    judged = FAMILIES[scene.family(hypothesis)].judge(scene)
+    if is_own(title):
+        return judged
+    claim = judge_claim(scene, title)
+    if claim is not None and claim.effect == "contradicts":
+        return claim
+    if claim is not None and judged.level.rank < Confidence.SUPPORTED.rank:
+        return claim
+    return judged
 
 
 def judge_all(scene: Scene) -> dict[str, Judgement]:
-    """Judge every registered hypothesis; a directly shown cause lowers the ranked ones beneath it."""
-    judged = {
-        str(entry["id"]): FAMILIES[scene.family(entry["id"])].judge(scene) for entry in scene.hypotheses
-    }
-    direct = [
-        judgement
+    """Judge every registered hypothesis; a better shown cause speaks against the others."""
+    judged = {str(entry["id"]): judge_one(scene, str(entry["id"])) for entry in scene.hypotheses}
+    order = list(FAMILIES)
+    strong = [
+        (-judgement.level.rank, order.index(scene.family(identifier)), identifier)
         for identifier, judgement in judged.items()
-        if scene.family(identifier) in DIRECT and judgement.level.rank >= Confidence.SUPPORTED.rank
+        if judgement.effect == "supports" and judgement.level.rank >= Confidence.SUPPORTED.rank
     ]
-    if not direct:
+    if not strong:
         return judged
-    rival = max(direct, key=lambda judgement: judgement.level.rank)
+    best = min(strong)[2]
     return {
-        identifier: _beneath(judgement, rival) if scene.family(identifier) not in DIRECT else judgement
+        identifier: judgement if identifier == best else _beneath(judgement, judged[best])
         for identifier, judgement in judged.items()
     }
 
 
 def _beneath(judgement: Judgement, rival: Judgement) -> Judgement:
-    """Return a ranked family's judgement when another cause is shown directly."""
-    against = tuple(record for record in rival.support if record not in judgement.support)[:3]
+    """Return a judgement when another cause is shown better: at most plausible, with that against it."""
+    if judgement.effect == "contradicts":
+        return judgement
+    against = tuple(r for r in rival.support if r.usable and r not in judgement.support)[:2]
     if not against:
         return judgement
-    effect = "mixed" if judgement.support else "contradicts"
     level = min(judgement.level, Confidence.PLAUSIBLE, key=lambda item: item.rank)
+    effect = (
+        "mixed" if judgement.support and judgement.level.rank >= Confidence.PLAUSIBLE.rank else "contradicts"
+    )
+    tested = tuple(dict.fromkeys([*judgement.tested, *against]))
     return replace(
         judgement,
         effect=effect,
         level=level,
         against=against,
-        reason=f"Another cause is shown directly: {rival.reason}"[:560],
+        tested=tested,
+        reason=f"{judgement.reason} {rival.reason}".strip()[:560],
     )

@@ -13,9 +13,9 @@ from viano_assets.evidence.model import Location
 from viano_assets.phases.protocols import ModelRequest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Record:
-    """One evidence record as it was shown."""
+    """One evidence record as it was shown; there is one object per id, so identity is equality."""
 
     id: str
     tool: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resources.llm.providers.offline.families import FAMILIES, judge_all
+from resources.llm.providers.offline.families import judge_all, plan
 from resources.llm.providers.offline.findings import from_history, ids
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish
 from resources.llm.providers.offline.view import Json, case_of, clip, one
@@ -39,10 +39,10 @@ def _affordable(wishes: list[Wish], turn: Json) -> list[Wish]:
     return chosen
 
 
-def _wishes(scene: Scene, family: str) -> list[Wish]:
-    """Return the looks of a family that nobody has made yet, in order and without repeats."""
+def _wishes(scene: Scene, hypothesis: str) -> list[Wish]:
+    """Return the looks of a hypothesis that nobody has made yet, in order and without repeats."""
     wanted: list[Wish] = []
-    for wish in FAMILIES[family].plan(scene):
+    for wish in plan(scene, hypothesis):
         made = scene.findings.done(wish.tool, wish.arguments)
         if not made and all((w.tool, w.arguments) != (wish.tool, wish.arguments) for w in wanted):
             wanted.append(wish)
@@ -88,7 +88,14 @@ def _neutral_update(hypothesis: str) -> Json:
 
 
 def _update(hypothesis: str, judgement: Judgement) -> Json:
-    support, against = ids(judgement.support), ids(judgement.against)
+    against = ids(record for record in judgement.against if record.usable)
+    support = [
+        name for name in ids(record for record in judgement.support if record.usable) if name not in against
+    ]
+    effect = judgement.effect
+    lacking = (effect == "contradicts" and not against) or (effect == "supports" and not support)
+    if lacking or (effect == "mixed" and not (support and against)):
+        effect = "neutral"
     references = list(dict.fromkeys([*support, *against, *ids(judgement.tested)]))
     level = judgement.level if references else Confidence.UNASSESSED
     return {
@@ -96,7 +103,7 @@ def _update(hypothesis: str, judgement: Judgement) -> Json:
         "evidence_refs": references,
         "requested_confidence": level.value,
         "causal_review": {
-            "effect": judgement.effect,
+            "effect": effect,
             "support": support,
             "against": against,
             "reason": clip(judgement.reason, 560) or "No record decides yet.",
@@ -109,8 +116,7 @@ def answer(request: ModelRequest) -> dict[str, Any]:
     """Answer `investigation_project_v12`."""
     scene, turn = scene_of(request), one(request, "turn")
     selected = turn["selected_hypothesis"]
-    family = scene.family(selected)
-    wishes = _affordable(_wishes(scene, family), turn)
+    wishes = _affordable(_wishes(scene, selected), turn)
     pending = list(turn.get("pending_actions", []))
     judgement = judge_all(scene)[selected]
     update = _neutral_update(selected) if turn.get("first_turn") else _update(selected, judgement)

@@ -1,124 +1,305 @@
-"""Intended and Environment: does what the report takes for granted exist, and is the behaviour meant?"""
+"""Intended and Environment: does what the report takes for granted exist, is it meant, what did the user do?
+
+Three findings count: a named part that a complete search does not find, a passage of the documentation about
+the very things of the report that says it is so, and a logged attempt that lies outside what is promised.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from resources.llm.providers.offline.findings import Look, Record
+from resources.llm.providers.offline.code_family import READS, best_places, read_records
+from resources.llm.providers.offline.findings import Record
+from resources.llm.providers.offline.limits import best_reading
+from resources.llm.providers.offline.printing import about, printed
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
+from resources.llm.providers.offline.wording import line_quote, place, say
 from viano_assets.phases.wire import Confidence
 
-DOCS = ["docs/**", "doc/**", "*.rst", "*.md", "*.txt", "**/*.rst", "**/*.md"]
+DOCS = ["docs/**", "doc/**", "**/docs/**", "**/doc/**", "**/*.rst", "**/*.md", "**/*.txt"]
+MAX_ALLEGED = 4
+MAX_LOGGED = 3
 
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,40}\b")
-_KEYWORD = re.compile(r"\b[A-Z]\w+\([^()\n]*?\b([a-z_][a-z0-9_]{3,40})\s*=")
+_OPTION = re.compile(r"(?:^|[\s`(])([a-z][\w.-]*) (--[a-z][a-z0-9-]{1,40})\b", re.MULTILINE)
+_KEYWORD = re.compile(r"\b([A-Z]\w+)\(([^()\n]*)\)")
+_NAME = re.compile(r"\b([a-z_][a-z0-9_]{3,40})\s*=(?!=)")
 _CODE_PATH = re.compile(
     r"(?<![\w/.-])((?:[\w.-]+/)+[\w-]+\.(?:py|c|cc|cpp|h|hpp|java|js|ts|go|rs|lua|sql))\b"
 )
+_IDENTIFIER = re.compile(r"`([A-Za-z_][\w.]*)(?:\([^`]*\))?`")
+_MEANT = re.compile(
+    r"\b(?:not|never|no|only|unlike|instead|by design|intended|deliberate\w*|does ?n.t|won.t|will not|"
+    r"without|"
+    r"exclud\w*|skip\w*|ignor\w*|by default|therefore|intersection)\b",
+    re.IGNORECASE,
+)
 
 
-def alleged(scene: Scene) -> list[tuple[str, str]]:
-    """Return what the report takes for granted: (words as written, literal to look for), in order."""
-    found: dict[str, str] = {}
-    roots = set(scene.overview.get("source", {}).get("top_folders", []))
-    for source in scene.case.sources:
-        for match in _CODE_PATH.finditer(source.text):
-            path = match[1]
-            if not roots or path.split("/", 1)[0] in roots:
-                found.setdefault(path, path.rsplit("/", 1)[-1].rsplit(".", 1)[0])
-        for match in _OPTION.finditer(source.text):
-            found.setdefault(match[0], match[0])
-        for match in _KEYWORD.finditer(source.text):
-            found.setdefault(match[1], match[1])
-    return list(found.items())[:4]
+@dataclass(frozen=True, slots=True)
+class Alleged:
+    """Something the report takes for granted: its words, and the search that must find it if it exists."""
+
+    words: str
+    pattern: str
+    globs: tuple[str, ...] = ()
+    holder: str | None = None
+
+    def arguments(self) -> dict[str, object]:
+        """Return the arguments of the complete search."""
+        found: dict[str, object] = {"pattern": self.pattern, "regex": True, "limit": 20}
+        return found | ({"globs": list(self.globs)} if self.globs else {})
 
 
-def _premise_wish(scene: Scene, literal: str) -> Wish:
-    return Wish(
-        "source.search",
-        {"pattern": literal, "limit": 20},
-        f"Does {literal} exist anywhere in this version?",
-        scene.id_of("Code"),
-    )
+def alleged(scene: Scene) -> list[Alleged]:
+    """Return the parts of the project that the report names as existing, files first."""
+    found: dict[str, Alleged] = {}
+    text = scene.case.text()
+    for match in _CODE_PATH.finditer(text):
+        path = match[1]
+        found.setdefault(path, Alleged(path, ".", (f"**/{path}", path)))
+    for match in _OPTION.finditer(text):
+        option = match[2]
+        bare = re.escape(option.removeprefix("--"))
+        pattern = rf"(--{bare}|[\"']{bare}[\"'])([^\w-]|$)"
+        found.setdefault(option, Alleged(option, pattern))
+    for match in _KEYWORD.finditer(text):
+        for name in _NAME.findall(match[2]):
+            found.setdefault(name, Alleged(name, rf"\b{re.escape(name)}\b", holder=match[1]))
+    return list(found.values())[:MAX_ALLEGED]
+
+
+def _holder(name: str) -> dict[str, object]:
+    return {"pattern": rf"\b(class|def|struct)\s+{re.escape(name)}\b", "regex": True, "limit": 5}
 
 
 def plan_intended(scene: Scene) -> Iterator[Wish]:
     """Yield the looks of the family Intended in order."""
-    if "source.search" not in scene.tools:
-        return
-    for _, literal in alleged(scene):
-        yield _premise_wish(scene, literal)
-    if "source.rank" in scene.tools:
-        from resources.llm.providers.offline.code_family import best_places  # noqa: PLC0415  # avoids a cycle
-
-        for place in best_places(scene, 1):
-            name = (place.symbol or place.path).replace("::", ".").rsplit(".", 1)[-1]
+    code = scene.id_of("Code")
+    if "source.search" in scene.tools:
+        for item in alleged(scene):
+            yield Wish("source.search", item.arguments(), f"Does {item.words} exist in this version?", code)
+            if item.holder is not None:
+                yield Wish("source.search", _holder(item.holder), f"Is {item.holder} part of this project?")
+        pair = documented_pair(scene)
+        if pair is not None:
             yield Wish(
                 "source.search",
-                {"pattern": name, "globs": DOCS, "limit": 20},
-                "Does the documentation state this behaviour?",
-                scene.id_of("Code"),
+                {"pattern": _together(*pair), "regex": True, "globs": DOCS, "context": 2, "limit": 10},
+                f"Does the documentation say how {pair[0]} and {pair[1]} go together?",
+                code,
             )
+    if "log.entity" in scene.tools:
+        for name in scene.numbers()[:MAX_LOGGED]:
+            yield Wish("log.entity", {"id": name, "limit": 20}, f"What do the logs say about {name}?", code)
+
+
+def documented_pair(scene: Scene) -> tuple[str, str] | None:
+    """Return the two identifiers the report speaks of most, if it speaks of two."""
+    counts: dict[str, int] = {}
+    for source in scene.case.of(
+        "observation", "report", "expectation", "reproduction_step", "technical_fact"
+    ):
+        for match in _IDENTIFIER.finditer(source.text):
+            name = match[1].split(".")[-1]
+            if len(name) > 3:
+                counts[name] = counts.get(name, 0) + 1
+    order = list(counts)
+    best = sorted(order, key=lambda name: (-counts[name], order.index(name)))[:2]
+    return (best[0], best[1]) if len(best) == 2 else None
+
+
+def _together(one: str, two: str) -> str:
+    first, second = re.escape(one), re.escape(two)
+    return rf"\b{first}\b.{{0,200}}\b{second}\b|\b{second}\b.{{0,200}}\b{first}\b"
+
+
+def _found(scene: Scene, arguments: dict[str, object]) -> list[Record] | None:
+    """Return the usable records of a search that was made, None when it was not."""
+    for look in scene.findings.by("source.search"):
+        if look.arguments == arguments:
+            return [record for record in look.records if record.usable]
+    return None
 
 
 def missing_premises(scene: Scene) -> list[tuple[str, Record]]:
     """Return what the report takes for granted and a complete search did not find anywhere."""
     missing = []
-    for words, literal in alleged(scene):
-        for look in scene.findings.by("source.search"):
-            if look.arguments.get("pattern") == literal and not look.arguments.get("globs"):
-                missing += [(words, r) for r in look.records if r.empty and r.usable]
+    for item in alleged(scene):
+        records = _found(scene, item.arguments())
+        if not records or not all(record.empty for record in records):
+            continue
+        if item.holder is not None:
+            holders = _found(scene, _holder(item.holder)) or []
+            if not any(not record.empty for record in holders):
+                continue
+        missing.append((item.words, records[0]))
     return missing
 
 
-def _documented(scene: Scene) -> list[Look]:
-    return [look for look in scene.findings.by("source.search") if look.arguments.get("globs")]
-
-
 def judge_intended(scene: Scene) -> Judgement:
-    """Judge the family Intended from what a complete search did or did not find."""
+    """Judge the family Intended: premise, user's doing, documentation, in this order."""
     missing = missing_premises(scene)
     if missing:
-        words = ", ".join(quoted(word) for word, _ in missing)
-        return Judgement(
-            "supports",
-            Confidence.SUPPORTED,
-            support=tuple(record for _, record in missing),
-            tested=tuple(record for _, record in missing),
-            reason=f"A search of the whole source finds no trace of {words}.",
-            summary=f"The report takes {words} for granted; this version has no such thing.",
-        )
-    looks = [look for look in scene.findings.by("source.search") if look.records]
-    records = tuple(r for look in looks for r in look.records if r.usable)
-    if not records:
-        return Judgement(
-            "neutral", Confidence.UNASSESSED, reason="No promise of the behaviour was looked up."
-        )
-    found = tuple(r for r in records if not r.empty)
+        return _without_premise(scene, missing)
+    for judged in (_users_doing(scene), _documented(scene)):
+        if judged is not None:
+            return judged
+    return _promised(scene)
+
+
+def _without_premise(scene: Scene, missing: list[tuple[str, Record]]) -> Judgement:
+    words = ", ".join(quoted(word) for word, _ in missing)
+    records = tuple(record for _, record in missing)
+    return Judgement(
+        "supports",
+        Confidence.SUPPORTED,
+        support=records,
+        tested=records,
+        reason=say(
+            scene,
+            f"A complete search of the source finds no trace of {words}.",
+            f"Eine vollständige Suche im Quelltext findet keine Spur von {words}.",
+        ),
+        summary=say(
+            scene,
+            f"The report takes {words} for granted; this version has no such thing.",
+            f"Der Bericht setzt {words} voraus; in dieser Version gibt es das nicht.",
+        ),
+    )
+
+
+def _users_doing(scene: Scene) -> Judgement | None:
+    """The logged attempt lies outside the promise, code and configuration being as promised."""
+    found = best_reading(scene, best_places(scene, READS))
+    if found is None or found.comparison is None or found.limit is None or found.deviates:
+        return _other_branch(scene)
+    comparison, limit = found.comparison, found.limit
+    for line, value in found.logged():
+        admitted = comparison.admits(value, limit)
+        inside = found.bound.admits(value) if found.bound and found.bound.number == limit else admitted
+        if not admitted and not inside:
+            records = (line.log, comparison.record)
+            return Judgement(
+                "supports",
+                Confidence.SUPPORTED,
+                support=records,
+                tested=records,
+                reason=say(
+                    scene,
+                    f"The logged attempt had {value:g}, the limit is {limit:g}: "
+                    f"{line_quote(line.log, line.line)}.",
+                    f"Der protokollierte Versuch hatte {value:g}, die Grenze ist {limit:g}: "
+                    f"{line_quote(line.log, line.line)}.",
+                ),
+                summary=say(
+                    scene,
+                    f"The behaviour is as designed: the attempt with {value:g} lies outside the limit "
+                    f"{limit:g}.",
+                    f"Das Verhalten ist wie vorgesehen: Der Versuch mit {value:g} liegt außerhalb der Grenze "
+                    f"{limit:g}.",
+                ),
+            )
+    return _other_branch(scene)
+
+
+def _other_branch(scene: Scene) -> Judgement | None:
+    """The last logged line of the affected item was written under a condition about its state."""
+    reads = [record for _, record in read_records(scene)[:READS]]
+    found = best_reading(scene, best_places(scene, READS))
+    lines = [line for line in printed(scene, reads, scene.numbers()[:MAX_LOGGED]) if line.guard]
+    lines.sort(key=lambda line: line.line)
+    if not lines:
+        return None
+    last = lines[-1]
+    if found is not None and found.comparison is not None and found.comparison.line == last.guard:
+        return None
+    return Judgement(
+        "neutral",
+        Confidence.PLAUSIBLE,
+        support=(last.log, last.source),
+        tested=(last.log, last.source),
+        reason=say(
+            scene,
+            f"The log line {line_quote(last.log, last.line)} is written under "
+            f"{line_quote(last.source, last.guard)}.",
+            f"Die Protokollzeile {line_quote(last.log, last.line)} steht unter "
+            f"{line_quote(last.source, last.guard)}.",
+        ),
+    )
+
+
+def _documented(scene: Scene) -> Judgement | None:
+    """A passage of the documentation about both things of the report limits or denies."""
+    pair = documented_pair(scene)
+    if pair is None:
+        return None
+    for look in scene.findings.by("source.search"):
+        if look.arguments.get("pattern") != _together(*pair):
+            continue
+        for record in look.records:
+            if record.kind not in {"source", "config"} or not record.usable:
+                continue
+            lines = [line for line in record.content.splitlines() if _MEANT.search(line)]
+            about_both = all(re.search(rf"\b{re.escape(name)}\b", record.content) for name in pair)
+            if lines and about_both:
+                quote = line_quote(record, lines[0])
+                return Judgement(
+                    "supports",
+                    Confidence.PLAUSIBLE,
+                    support=(record,),
+                    tested=(record,),
+                    reason=say(
+                        scene,
+                        f"The documentation ({place(record)}) speaks of both and limits it: {quote}.",
+                        f"Die Dokumentation ({place(record)}) nennt beides und schränkt ein: {quote}.",
+                    ),
+                )
+    return None
+
+
+def _promised(scene: Scene) -> Judgement:
+    searched = [_found(scene, item.arguments()) or [] for item in alleged(scene)]
+    found = tuple(record for records in searched for record in records if not record.empty)
+    logged = tuple(dict.fromkeys(record for record, _ in about(scene, scene.numbers()[:MAX_LOGGED])))
     if found:
         return Judgement(
             "contradicts",
             Confidence.WEAKENED,
-            against=found[:3],
-            tested=found[:3],
-            reason="What the report relies on exists in this version.",
+            against=found[:2],
+            tested=found[:2],
+            reason=say(
+                scene,
+                "What the report takes for granted exists in this version.",
+                "Was der Bericht voraussetzt, gibt es in dieser Version.",
+            ),
         )
     return Judgement(
         "neutral",
         Confidence.UNASSESSED,
-        tested=records[:3],
-        reason="The documentation says nothing about it.",
-        limits=("Documentation outside the archive was not read.",),
+        tested=logged[:2],
+        reason=say(
+            scene,
+            "No passage and no logged attempt shows that this is meant.",
+            "Keine Textstelle und kein protokollierter Versuch zeigt, dass es so gemeint ist.",
+        ),
     )
 
 
 def plan_environment(scene: Scene) -> Iterator[Wish]:
     """Yield the looks of the family Environment."""
-    if "log.search" in scene.tools and scene.overview.get("logs"):
+    if "log.search" in scene.tools and any(
+        item.get("kind") == "log" for item in scene.overview.get("logs") or []
+    ):
         yield Wish(
             "log.search",
-            {"pattern": "error", "ignore_case": True, "limit": 20},
+            {
+                "pattern": r"\b(error|fatal|exception|warn(ing)?)\b",
+                "regex": True,
+                "ignore_case": True,
+                "limit": 20,
+            },
             "Does a log line tie the fault to its surroundings?",
         )
     elif "source.search" in scene.tools:
@@ -133,10 +314,15 @@ def plan_environment(scene: Scene) -> Iterator[Wish]:
 
 def judge_environment(scene: Scene) -> Judgement:
     """Judge the family Environment: one environment alone decides nothing."""
-    del scene
     return Judgement(
         "neutral",
         Confidence.UNASSESSED,
-        reason="Only one environment is described; nothing separates it from another.",
-        limits=("No second environment was compared.",),
+        reason=say(
+            scene,
+            "Only one environment is described; nothing separates it from another.",
+            "Nur eine Umgebung ist beschrieben; nichts unterscheidet sie von einer anderen.",
+        ),
+        limits=(
+            say(scene, "No second environment was compared.", "Keine zweite Umgebung wurde verglichen."),
+        ),
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from resources.llm.providers.offline.mechanisms import Mechanism, candidates
 from resources.llm.providers.offline.view import Case, Json, case_of, clip, one
+from resources.llm.providers.offline.wording import subject
 from viano_assets.phases.protocols import ModelRequest
 
 DEFAULT_COUNT = 4
@@ -52,23 +53,24 @@ def propose(case: Case, interpretation: Json, policy: Json) -> list[Json]:
     sources, aliases = _grounding(interpretation)
     focus = _focus_text(case, interpretation).rstrip(".")
     facts = [s.id for s in case.of("technical_fact")][:3]
+    grounded = sources + [f for f in facts if f not in sources]
     return [
-        _candidate(mechanism, focus, sources + [f for f in facts if f not in sources], aliases)
-        for mechanism in candidates(case.roles, count)
+        _candidate(case, mechanism, focus, grounded, aliases) for mechanism in candidates(case.roles, count)
     ]
 
 
-def _candidate(mechanism: Mechanism, focus: str, sources: list[str], aliases: list[str]) -> Json:
+def _candidate(case: Case, mechanism: Mechanism, focus: str, sources: list[str], aliases: list[str]) -> Json:
+    words = mechanism.words(german=case.german)
     return {
-        "title": mechanism.title,
-        "mechanism": mechanism.mechanism.format(focus=f"this happens: {focus}"),
-        "rationale": mechanism.rationale,
-        "distinction": mechanism.distinction,
+        "title": f"{words.label}: {words.title.format(subject=subject(case.title, 80) or words.label)}",
+        "mechanism": words.mechanism.format(focus=focus),
+        "rationale": words.rationale,
+        "distinction": words.distinction,
         "source_ids": sources,
         "interpretation_ids": aliases,
-        "expected_evidence": list(mechanism.expected),
-        "falsifying_evidence": list(mechanism.falsifying),
-        "open_questions": list(mechanism.questions),
+        "expected_evidence": [words.expected],
+        "falsifying_evidence": [words.falsifying],
+        "open_questions": [words.question],
     }
 
 

@@ -31,7 +31,7 @@ class Judgement:
     """What the findings mean for one mechanism family.
 
     `support` and `against` are ordered, best first; `cause` carries the claim (records of at most
-    60 lines); `summary` and `description` word it; `settled` says that no further look would help.
+    60 lines); `summary` and `description` word it; `action` says what a person does next to confirm it.
     """
 
     effect: str
@@ -44,6 +44,7 @@ class Judgement:
     description: str = ""
     tested: tuple[Record, ...] = ()
     limits: tuple[str, ...] = ()
+    action: str = ""
 
 
 @dataclass(slots=True)
@@ -59,10 +60,11 @@ class Scene:
 
     def family(self, hypothesis_id: str) -> str:
         """Return the mechanism family of a registered hypothesis."""
-        for entry in self.hypotheses:
-            if entry["id"] == hypothesis_id:
-                return family_of(entry["title"])
-        return "Code"
+        return family_of(self.title(hypothesis_id))
+
+    def title(self, hypothesis_id: str) -> str:
+        """Return the title of a registered hypothesis, empty for an unknown one."""
+        return next((str(e["title"]) for e in self.hypotheses if e["id"] == hypothesis_id), "")
 
     def id_of(self, family: str) -> str | None:
         """Return the hypothesis of a family, if one is registered."""
@@ -76,16 +78,27 @@ class Scene:
         text = f"{self.case.title}\n\n{self.case.text()}"
         return text[:RANK_CHARS]
 
-    def numbers(self) -> list[str]:
-        """Return the ids the report names, most often named first, then in order of appearance."""
+    def ids(self) -> list[str]:
+        """Return the numbers the report gives as ids of things, most often given first."""
         counts: dict[str, int] = {}
         for source in self.case.sources:
-            values = [source.attributes[n] for n in sorted(source.attributes)] if source.kind == "id" else []
-            for value in [*values, *_ID.findall(source.text)]:
-                if value.isdigit():
-                    counts[value] = counts.get(value, 0) + (3 if source.kind == "id" else 1)
+            if source.kind == "id":
+                for name in sorted(source.attributes):
+                    value = source.attributes[name]
+                    if value.isdigit() and re.search(rf"(?<![\w.]){value}(?![\w.]*\w)", source.text):
+                        counts[value] = counts.get(value, 0) + 1
         order = list(counts)
         return sorted(counts, key=lambda value: (-counts[value], order.index(value)))
+
+    def numbers(self) -> list[str]:
+        """Return the ids the report names, then its other numbers, most often named first."""
+        counts: dict[str, int] = {}
+        for source in self.case.sources:
+            for value in _ID.findall(source.text):
+                counts[value] = counts.get(value, 0) + 1
+        order = list(counts)
+        others = sorted(counts, key=lambda value: (-counts[value], order.index(value)))
+        return list(dict.fromkeys([*self.ids(), *others]))
 
 
 def quoted(text: str) -> str:

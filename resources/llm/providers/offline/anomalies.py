@@ -1,0 +1,181 @@
+"""Contradictions that can be read in the code: a limit compared wrongly, a state changed before its test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from resources.llm.providers.offline.bounds import Bound, Comparison
+from resources.llm.providers.offline.findings import Ranked, Record
+from resources.llm.providers.offline.limits import Reading, best_reading
+from resources.llm.providers.offline.printing import Printed
+from resources.llm.providers.offline.scene import Scene, quoted
+from resources.llm.providers.offline.wording import line_quote, place, say
+from viano_assets.phases.wire import Confidence
+
+_ASSIGNED = re.compile(r"^\s*([A-Za-z_][\w]*(?:(?:\.|->)\w+)*)\s*=(?!=)\s*(.+?);?\s*$")
+_CONDITION = re.compile(r"^\s*(?:\}?\s*else\s+)?(?:if|elif|while)\b(.*)")
+_LITERAL = re.compile(r"(?:0|false|true|False|True|None|nullptr|NULL|\"\"|[A-Z][A-Z0-9_]{2,})$")
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """One contradiction with its level, the records that show it (best first) and its words."""
+
+    level: Confidence
+    records: tuple[Record, ...]
+    logs: tuple[Record, ...]
+    reason: str
+    summary: str
+    description: str
+
+
+def anomalies(scene: Scene, places: list[Ranked], reads: list[Record]) -> Iterator[Anomaly]:
+    """Yield the contradictions in the functions that were read, the strongest kind first."""
+    if "diagnostics" not in scene.case.roles:
+        return
+    found = best_reading(scene, places)
+    if found is not None and not found.deviates and found.comparison is not None:
+        contradiction = _boundary(scene, found, found.comparison)
+        if contradiction is not None:
+            yield contradiction
+    for record in reads:
+        yield from _order(scene, record)
+
+
+def _boundary(scene: Scene, found: Reading, comparison: Comparison) -> Anomaly | None:
+    limit = found.limit
+    if limit is None:
+        return None
+    bound = found.bound
+    refused = [
+        (line, value)
+        for line, value in found.logged()
+        if comparison.refuses and comparison.true_for(value, limit)
+    ]
+    if bound is not None and bound.number == limit:
+        return _against_bound(scene, found, comparison, bound, limit, refused)
+    if bound is None and limit in found.numbers and comparison.op in {"<=", ">="} and comparison.refuses:
+        at_limit = [pair for pair in refused if pair[1] == limit]
+        if at_limit:
+            return _worded(scene, found, comparison, Confidence.SUPPORTED, at_limit, None)
+    return None
+
+
+def _against_bound(
+    scene: Scene,
+    found: Reading,
+    comparison: Comparison,
+    bound: Bound,
+    limit: float,
+    refused: list[tuple[Printed, float]],
+) -> Anomaly | None:
+    step = 1.0
+    wrong = [
+        value
+        for value in (limit - step, limit, limit + step)
+        if comparison.admits(value, limit) != bound.admits(value)
+    ]
+    if not wrong:
+        return None
+    hit = [pair for pair in refused if bound.admits(pair[1])]
+    outside = [pair for pair in refused if not bound.admits(pair[1])]
+    if outside and not hit:
+        return None
+    level = Confidence.STRONGLY_SUPPORTED if hit else Confidence.SUPPORTED
+    return _worded(scene, found, comparison, level, hit, bound)
+
+
+def _worded(
+    scene: Scene,
+    found: Reading,
+    comparison: Comparison,
+    level: Confidence,
+    hit: list[tuple[Printed, float]],
+    bound: Bound | None,
+) -> Anomaly:
+    record = comparison.record
+    quote = line_quote(record, comparison.line)
+    limit = f"{found.limit:g}"
+    promised = bound.text if bound is not None else limit
+    logs = tuple(line.log for line, _ in hit)[:1]
+    seen = ""
+    if hit:
+        seen = say(
+            scene,
+            f" The log shows an attempt with {hit[0][1]:g} that was turned away.",
+            f" Das Protokoll zeigt einen abgewiesenen Versuch mit {hit[0][1]:g}.",
+        )
+    return Anomaly(
+        level=level,
+        records=(record,),
+        logs=logs,
+        reason=say(
+            scene,
+            f"{place(record)} compares with {quote}, which does not fit the promise ({promised}).",
+            f"{place(record)} vergleicht mit {quote}, das passt nicht zur Zusage ({promised}).",
+        ),
+        summary=say(
+            scene,
+            f"The comparison in {place(record)} draws the limit wrongly: {quote}.",
+            f"Der Vergleich in {place(record)} zieht die Grenze falsch: {quote}.",
+        ),
+        description=say(
+            scene,
+            f"{place(record)} decides with {quote}. The report expects: {promised}. At {limit}, the "
+            f"value that "
+            f"is configured and is the default, the comparison decides the other way.{seen}",
+            f"{place(record)} entscheidet mit {quote}. Der Bericht erwartet: {promised}. Bei {limit}, dem "
+            f"eingestellten und vorgegebenen Wert, entscheidet der Vergleich anders.{seen}",
+        ),
+    )
+
+
+def _order(scene: Scene, record: Record) -> Iterator[Anomaly]:
+    """A member is overwritten with a value, and only then compared with that very value."""
+    lines = record.content.splitlines()
+    for number, line in enumerate(lines):
+        match = _ASSIGNED.match(line)
+        if match is None or not re.search(r"\.|->|^m_|_$", match[1]):
+            continue
+        target, value = match[1], match[2].strip()
+        indent = len(line) - len(line.lstrip())
+        for later in lines[number + 1 :]:
+            if later.strip() and len(later) - len(later.lstrip()) < indent:
+                break
+            if _ASSIGNED.match(later) and later.strip().startswith(f"{target} "):
+                break
+            condition = _CONDITION.match(later)
+            if condition is None or not re.search(rf"(?<![\w.>]){re.escape(target)}(?![\w(])", condition[1]):
+                continue
+            word = re.fullmatch(r"[A-Za-z_][\w.>-]*", value)
+            same = word is not None and re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", condition[1])
+            if same or (_LITERAL.fullmatch(value) and value in condition[1]):
+                yield _ordered(scene, record, line.strip(), later.strip(), target)
+            break
+
+
+def _ordered(scene: Scene, record: Record, first: str, then: str, target: str) -> Anomaly:
+    one, two = line_quote(record, first), line_quote(record, then)
+    return Anomaly(
+        level=Confidence.SUPPORTED,
+        records=(record,),
+        logs=(),
+        reason=say(
+            scene,
+            f"{place(record)} sets {quoted(target)} before it tests it.",
+            f"{place(record)} setzt {quoted(target)}, bevor es geprüft wird.",
+        ),
+        summary=say(
+            scene,
+            f"{place(record)} changes {quoted(target)} before the test that depends on its old value.",
+            f"{place(record)} ändert {quoted(target)} vor der Prüfung, die vom alten Wert abhängt.",
+        ),
+        description=say(
+            scene,
+            f"First {one}, then {two}: the test sees the new value, so its outcome no longer depends on what "
+            "was there before.",
+            f"Erst {one}, dann {two}: Die Prüfung sieht den neuen Wert und hängt nicht mehr vom alten ab.",
+        ),
+    )

@@ -1,0 +1,126 @@
+"""Limits: what the report promises ("up to 12"), and what a comparison in the code really admits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from resources.llm.providers.offline.findings import Record
+
+_N = r"(\d+(?:[.,]\d+)?)"
+_MAX_INCLUSIVE = (
+    r"up to|at most|no more than|not more than|a maximum of|maximum(?: is| of)?|bis zu|bis einschließlich|"
+    r"höchstens|maximal|nicht mehr als"
+)
+_MAX_EXCLUSIVE = r"less than|fewer than|below|under|weniger als|unter|kleiner als"
+_MIN_INCLUSIVE = (
+    r"at least|no less than|not less than|a minimum of|minimum(?: is| of)?|from|starting (?:at|with)|"
+    r"mindestens|wenigstens|ab"
+)
+_MIN_EXCLUSIVE = r"more than|greater than|above|over|mehr als|über|größer als"
+_OR_MORE = r"or more|or longer|or later|or higher|and more|oder mehr|oder länger|oder höher"
+_OR_LESS = r"or less|or fewer|or shorter|inclusive|oder weniger|oder kürzer|einschließlich"
+_PHRASES = (
+    ("max", True, rf"\b(?:{_MAX_INCLUSIVE})\s+(?:\w+\s+)?{_N}"),
+    ("max", False, rf"\b(?:{_MAX_EXCLUSIVE})\s+{_N}"),
+    ("min", True, rf"\b(?:{_MIN_INCLUSIVE})\s+(?:\w+\s+)?{_N}"),
+    ("min", False, rf"\b(?:{_MIN_EXCLUSIVE})\s+{_N}"),
+    ("min", True, rf"{_N}\s+(?:\w+\s+)?(?:{_OR_MORE})\b"),
+    ("max", True, rf"{_N}\s+(?:\w+\s+)?(?:{_OR_LESS})\b"),
+)
+_OPERAND = r"[A-Za-z_][\w]*(?:(?:\.|->|::)[A-Za-z_]\w*)*(?:\([^()]*\))?(?:\[[^\[\]]*\])?|\d+(?:\.\d+)?"
+_COMPARISON = re.compile(
+    rf"(?P<left>{_OPERAND})\s*(?P<op><=|>=|<(?![<=])|>(?![>=])|==|!=)\s*(?P<right>{_OPERAND})"
+)
+_FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+_REFUSES = re.compile(
+    r"\b(?:return\s+(?:false|False|None|nullptr|NULL|-1|0)\b|throw\b|raise\b|continue\b)|"
+    r"refus|reject|den(?:y|ied)|declin|forbid|block|fail|error|invalid|too[_A-Z ]|not[_ ]?allowed|"
+    r"turned away|skip",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A limit as the report states it: `max` or `min`, its number, whether the number itself is inside."""
+
+    side: str
+    number: float
+    inclusive: bool
+    text: str
+
+    def admits(self, value: float) -> bool:
+        """Say whether a value lies inside."""
+        if value == self.number:
+            return self.inclusive
+        return value < self.number if self.side == "max" else value > self.number
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison with the limit on the right-hand side; `refuses` when its branch turns the value away."""
+
+    value: str
+    op: str
+    limit: str
+    line: str
+    record: Record
+    refuses: bool
+
+    def true_for(self, value: float, limit: float) -> bool:
+        """Evaluate the comparison."""
+        return {
+            "<": value < limit,
+            ">": value > limit,
+            "<=": value <= limit,
+            ">=": value >= limit,
+            "==": value == limit,
+            "!=": value != limit,
+        }[self.op]
+
+    def admits(self, value: float, limit: float) -> bool:
+        """Say whether the code lets a value pass."""
+        return self.true_for(value, limit) != self.refuses
+
+
+def bounds(text: str) -> list[Bound]:
+    """Return the limits a text states, in order of their kinds."""
+    found: dict[tuple[str, float], Bound] = {}
+    for side, inclusive, pattern in _PHRASES:
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            number = float(match[1].replace(",", "."))
+            found.setdefault((side, number), Bound(side, number, inclusive, " ".join(match[0].split())))
+    return list(found.values())
+
+
+def tail(operand: str) -> str:
+    """Return the last name of an operand: `train.wagons()` gives `wagons`."""
+    bare = re.sub(r"[(\[].*$", "", operand)
+    return re.split(r"\.|->|::", bare)[-1]
+
+
+def comparisons(record: Record, names: frozenset[str]) -> Iterator[Comparison]:
+    """Yield the comparisons of a record with one of `names` (last names of operands) as the limit."""
+    lines = record.content.splitlines()
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith(("//", "#", "*", "/*")):
+            continue
+        for match in _COMPARISON.finditer(line):
+            left, op, right = match["left"], match["op"], match["right"]
+            if tail(right) in names and tail(left) not in names:
+                value, limit = left, right
+            elif tail(left) in names and tail(right) not in names:
+                value, limit, op = right, left, _FLIP[op]
+            else:
+                continue
+            rest = "\n".join([line[match.end() :], *lines[number + 1 : number + 4]])
+            yield Comparison(value, op, limit, line.strip(), record, _refuses(line, rest))
+
+
+def _refuses(line: str, rest: str) -> bool:
+    if re.match(r"\s*return\b", line):
+        return False
+    branch = rest.split("}", 1)[0] if "{" in rest else rest
+    return _REFUSES.search(branch) is not None
