@@ -1,47 +1,48 @@
-"""The evidence index of a home: one Parquet file a table and partition, asked through DuckDB.
+"""The evidence index of a home: Parquet files derived from the packages, asked through DuckDB.
 
-A publication writes the partition's files under names nobody has read yet and then replaces the
-partition's manifest in one step; readers list manifests and read exactly the files they name, so that
-they see a partition either before or after a publication. Nobody holds a shared writable database file.
-The index is derived: `rebuild` makes it again from the packages and gives the same rows.
+`resources.index.layout` says which files count and how that changes while others read; nobody holds a shared
+writable database file. The index is derived: `rebuild` makes it again from the packages and the stored runs
+of the corpora, and gives the same rows.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from resources.index.asking import Answer, ask, fresh_views, view_sql
+from resources.index.layout import GRACE_S, Current, Layout, Rows, Segment
+from resources.index.merging import (
+    JOURNAL_LIMIT,
+    fold_journal,
+    merge_segments,
+    new_name,
+    superseded,
+    with_dead,
+    write_rows,
+    write_segment,
+)
 from resources.index.rows import CaseRows
-from resources.index.tables import CASE_TABLES
-from viano_assets.errors import InputError, VianoError
+from resources.index.tables import TABLES
+from viano_assets.errors import BusyError, InputError, VianoError
+from viano_assets.evaluation.stored import stored_units
 from viano_assets.package.model import Head
 from viano_assets.package.store import CheckpointStore
 from viano_assets.partitions import CaseRevision
 from viano_assets.phases.protocols import Store
 
-MAX_SQL_BYTES = 16_384
-_LOCK = (
-    "SET enable_external_access=false",
-    "SET memory_limit='1GB'",
-    "SET lock_configuration=true",
-)
-_ALLOWED = ("SELECT", "EXPLAIN")
+__all__ = ["Answer", "EvidenceIndex"]
 
+_BATCH = 500
+"""Units a rebuild writes into one segment."""
 
-class Answer(NamedTuple):
-    """A query's result; cells are JSON values, `truncated` says that a limit cut the rows."""
-
-    columns: list[str]
-    rows: list[list[Any]]
-    truncated: bool
+_COMPACTION = "compaction"
 
 
 class EvidenceIndex:
@@ -52,168 +53,173 @@ class EvidenceIndex:
     """
 
     def __init__(self, home: Path) -> None:
-        self._root = home / "index"
-        self._parts = self._root / "parts"
-        self._manifests = self._root / "manifests"
+        self._home = home
+        self.layout = Layout(home / "index")
 
     def update(self, store: Store, head: Head, revision: int | None = None) -> None:
-        """Write the rows of one revision (default: the current) of a head."""
+        """Write the rows of one revision (default: the current) of a head.
+
+        The work is that of the revision; now and then a writer also merges what others left.
+        """
         number = revision or head.revision
-        key = CaseRevision(head.case_id, number).key
-        folder = self._parts / key
-        folder.mkdir(parents=True, exist_ok=True)
-        self._manifests.mkdir(parents=True, exist_ok=True)
-        files: dict[str, str] = {}
-        for table, rows in CaseRows(store, head, number).tables().items():
-            if rows:
-                name = f"{head.generation:08d}-{head.record_sha256[:12]}-{table}.parquet"
-                _replace(folder / name, pa.Table.from_pylist(rows, schema=CASE_TABLES[table]))
-                files[table] = name
-        manifest = {"partition_key": key, "generation": head.generation, "files": files}
-        _replace_text(self._manifests / f"{key}.json", json.dumps(manifest, sort_keys=True))
-        for old in folder.iterdir():
-            if old.name not in files.values() and not old.name.startswith("."):
-                _remove_superseded(old, head.generation)
+        unit = CaseRevision(head.case_id, number).key
+        self.publish(unit, head.generation, CaseRows(store, head, number).tables())
+
+    def publish(self, unit: str, generation: int, rows: Rows) -> None:
+        """Replace the rows of one unit; an older generation than the published one changes nothing."""
+        entry = write_rows(self.layout.root, unit, generation, rows)
+        with self.layout.lock():
+            lines = self.layout.append([entry])
+        if lines >= JOURNAL_LIMIT:
+            self.compact()
+
+    def compact(self) -> None:
+        """Merge small files into larger ones, unless another process is at it."""
+        with self.layout.lock(_COMPACTION, wait=False) as mine:
+            if not mine:
+                return
+            with self.layout.lock():
+                fold_journal(self.layout)
+            while merge_segments(self.layout):
+                pass
 
     def rebuild(self, store: CheckpointStore) -> dict[str, int]:
-        """Make the index again from all packages and return the rows per table."""
-        wanted: set[str] = set()
+        """Make the index again from all packages and stored runs, and return the rows per table.
+
+        Others may publish and read meanwhile. A damaged package is left out.
+
+        Raises:
+            BusyError: `index_busy` when another process merges or rebuilds.
+        """
+        with self.layout.lock(_COMPACTION, wait=False) as mine:
+            if not mine:
+                raise BusyError(
+                    "index_busy",
+                    "another process is merging the index",
+                    where=str(self.layout.root),
+                    hint="try again in a moment",
+                )
+            self._rebuild(store)
+            while merge_segments(self.layout):
+                pass
+        return self.counts()
+
+    def _rebuild(self, store: CheckpointStore) -> None:
+        start = len(self.layout.view().lines)
+        units = self._units(store)
+        segments: list[Segment] = []
+        while batch := list(islice(units, _BATCH)):
+            rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in TABLES}
+            for _, _, tables in batch:
+                for table, content in tables.items():
+                    rows[table] += content
+            name = new_name(len(segments))
+            segments.append(write_segment(self.layout.root, name, [u for u, _, _ in batch], rows))
+        with self.layout.lock():
+            view = self.layout.view()
+            late = list(view.lines[start:])
+            replaced = {entry.unit for entry in late}
+            now = time.time()
+            trash = [*view.current.trash, (view.current.journal, now)]
+            for old in view.current.segments:
+                trash += [(file, now) for file in superseded(old)]
+            kept = {file for entry in late for file in entry.files.values()}
+            trash += [(f, now) for e in view.lines for f in e.files.values() if f not in kept]
+            fresh = tuple(with_dead(self.layout.root, s, replaced) for s in segments)
+            state = Current(view.current.number + 1, fresh, self.layout.emptied(trash))
+            self.layout.flip(state, late)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete files that nothing names any more, left by writers that died."""
+        view = self.layout.view()
+        used = {name for entry in view.lines for name in entry.files.values()}
+        used |= {name for segment in view.current.segments for name in superseded(segment)}
+        used |= {name for name, _ in view.current.trash}
+        for folder in ("parts", "segments"):
+            for path in sorted((self.layout.root / folder).rglob("*.parquet")):
+                name = str(path.relative_to(self.layout.root))
+                if name not in used and time.time() - path.stat().st_mtime > GRACE_S:
+                    path.unlink(missing_ok=True)
+
+    def _units(self, store: CheckpointStore) -> Iterator[tuple[str, int, Rows]]:
         for case_id in store.case_ids():
             try:
                 head = store.latest(case_id)
+                found = [
+                    (
+                        CaseRevision(case_id, number).key,
+                        head.generation,
+                        CaseRows(store, head, number).tables(),
+                    )
+                    for number in range(1, head.revision + 1)
+                ]
             except VianoError:
                 continue
-            for number in range(1, head.revision + 1):
-                self.update(store, head, number)
-                wanted.add(f"{CaseRevision(case_id, number).key}.json")
-        for manifest in self._manifests.glob("*.json"):
-            if manifest.name not in wanted:
-                manifest.unlink()
-        connection = self._connect()
-        return {
-            name: int(_one(connection, f"SELECT count(*) FROM {name}"))  # noqa: S608  # our own names
-            for name in CASE_TABLES
-        }
+            yield from found
+        yield from stored_units(self._home)
+
+    def load(self, units: Iterable[tuple[str, int, Rows]]) -> None:
+        """Add many units at once as one segment; for bulk loads of units the index does not hold yet."""
+        batch = list(units)
+        rows = {name: [row for _, _, tables in batch for row in tables.get(name, ())] for name in TABLES}
+        segment = write_segment(self.layout.root, new_name(0), [unit for unit, _, _ in batch], rows)
+        with self.layout.lock():
+            view = self.layout.view()
+            state = Current(view.current.number + 1, (*view.current.segments, segment), view.current.trash)
+            self.layout.flip(state, list(view.entries.values()))
+
+    def counts(self) -> dict[str, int]:
+        """Return the rows per table."""
+        union = " UNION ALL ".join(f"SELECT '{t}' AS name, count(*) AS rows FROM {t}" for t in TABLES)  # noqa: S608
+        found = {str(name): int(rows) for name, rows in self.query(union).rows}
+        return {name: found[name] for name in TABLES}
 
     def query(self, sql: str, *, limit: int = 1_000) -> Answer:
-        """Answer one SELECT.
+        """Answer one SELECT, `SHOW TABLES`, `DESCRIBE table` or `EXPLAIN SELECT`.
 
         Raises:
             InputError: `sql_refused` or `sql_failed`.
+            BlockedError: `sql_limit` when time or memory ran out.
+            PackageError: `index_damaged`, `index_outdated`.
         """
-        connection = self._connect()
-        for statement in _LOCK:
-            connection.execute(statement)
-        _gate(connection, sql)
-        try:
-            result = connection.execute(sql)
-            rows = result.fetchmany(limit + 1)
-        except duckdb.Error as error:
-            raise InputError(
-                "sql_failed", str(error).split("\n", 1)[0], hint='viano sql "SHOW TABLES" lists the tables'
-            ) from error
-        columns = [str(column[0]) for column in result.description or []]
-        shown = [[_cell(value) for value in row] for row in rows[:limit]]
-        return Answer(columns, shown, len(rows) > limit)
+        return ask(self.layout, sql, limit=limit)
 
     def snapshot(self, target: Path) -> Path:
         """Copy the index into one self-contained DuckDB file.
 
         Raises:
-            InputError: `target_exists`.
+            InputError: `target_exists`, `target_not_writable`.
         """
         if target.exists():
             raise InputError("target_exists", "the file exists", where=str(target), hint="name a new file")
-        connection = self._connect()
         work = target.with_name(f".{target.name}.{os.getpid()}")
-        connection.execute(f"ATTACH '{_quoted(work)}' AS snapshot")
-        for name in CASE_TABLES:
-            connection.execute(f"CREATE TABLE snapshot.{name} AS FROM {name}")
-        connection.execute("DETACH snapshot")
-        connection.close()
-        work.replace(target)
+        root = self.layout.root.resolve()
+        try:
+            for view in fresh_views(self.layout):
+                work.unlink(missing_ok=True)
+                try:
+                    with duckdb.connect(work) as connection:
+                        for table in TABLES:
+                            select = view_sql(view, table, prefix=f"{root}/")
+                            connection.execute(f"CREATE TABLE {table} AS {select}")
+                    break
+                except duckdb.IOException:
+                    if not target.parent.is_dir():
+                        raise _not_writable(target) from None
+            os.link(work, target)
+        except FileExistsError:
+            raise InputError(
+                "target_exists", "the file exists", where=str(target), hint="name a new file"
+            ) from None
+        except OSError as error:
+            raise _not_writable(target) from error
+        finally:
+            work.unlink(missing_ok=True)
         return target
 
-    def _connect(self) -> duckdb.DuckDBPyConnection:
-        """Open an in-memory database whose tables hold the index as it stands now."""
-        files = self._files()
-        connection = duckdb.connect(":memory:")
-        for name, schema in CASE_TABLES.items():
-            empty = schema.empty_table()
-            connection.register("_empty", empty)
-            connection.execute(f"CREATE TABLE {name} AS FROM _empty")
-            connection.unregister("_empty")
-            if files.get(name):
-                connection.execute(
-                    f"INSERT INTO {name} BY NAME FROM read_parquet(?, union_by_name=true)",  # our own names
-                    [files[name]],
-                )
-        return connection
 
-    def _files(self) -> Mapping[str, list[str]]:
-        found: dict[str, list[str]] = {name: [] for name in CASE_TABLES}
-        if not self._manifests.is_dir():
-            return found
-        for path in sorted(self._manifests.glob("*.json")):
-            manifest = json.loads(path.read_text(encoding="utf-8"))
-            folder = self._parts / manifest["partition_key"]
-            for table, name in manifest["files"].items():
-                if table in found and (folder / name).exists():
-                    found[table].append(str(folder / name))
-        return found
-
-
-def _gate(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    if len(sql.encode()) > MAX_SQL_BYTES:
-        raise InputError("sql_refused", "the query is longer than 16 KB", hint="shorten it")
-    try:
-        statements = connection.extract_statements(sql)
-    except duckdb.Error as error:
-        raise InputError("sql_failed", str(error).split("\n", 1)[0], hint="check the query") from error
-    if len(statements) != 1 or statements[0].type.name not in _ALLOWED:
-        raise InputError("sql_refused", "only one SELECT is answered", hint="ask one question at a time")
-
-
-def _one(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
-    row = connection.execute(sql).fetchone()
-    return None if row is None else row[0]
-
-
-def _cell(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)  # noqa: PLR0124  # NaN
-    if isinstance(value, (list, tuple)):
-        return [_cell(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _cell(item) for key, item in value.items()}
-    return str(value)
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
-
-
-def _replace(path: Path, table: pa.Table) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
-        temporary.flush()
-        os.fsync(temporary.fileno())
-    Path(temporary.name).replace(path)
-
-
-def _replace_text(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=".new-", delete=False, mode="w", encoding="utf-8"
-    ) as temporary:
-        temporary.write(text)
-        temporary.flush()
-        os.fsync(temporary.fileno())
-    Path(temporary.name).replace(path)
-
-
-def _remove_superseded(path: Path, generation: int) -> None:
-    """Remove a file two generations old; a reader that listed the manifest before may still open the last."""
-    if path.name[:8].isdigit() and int(path.name[:8]) < generation - 1:
-        path.unlink(missing_ok=True)
+def _not_writable(target: Path) -> InputError:
+    return InputError(
+        "target_not_writable", "the file cannot be written", where=str(target), hint="name another place"
+    )

@@ -226,13 +226,14 @@ class CaseRows:
                 "round": detail.get("round"),
                 "outcome": detail.get("outcome"),
                 "code": detail.get("code"),
-                "attempts": len(detail.get("providers", ())),
+                "attempts": spend.get("calls"),
                 "tokens_in": spend.get("tokens_in"),
                 "tokens_cached": spend.get("tokens_cached"),
+                "cached_share": _share(spend),
                 "tokens_out": spend.get("tokens_out"),
                 "cost": None if spend.get("unpriced") else float(spend.get("cost", 0)),
                 "seconds": spend.get("milliseconds", 0) / 1_000,
-                "at": checkpoint.at,
+                "called_at": checkpoint.at,
                 "path": detail.get("path"),
             }
 
@@ -272,6 +273,10 @@ class CaseRows:
                     "basis": item["basis"],
                     "evidence_ids": list(item.get("evidence_ids") or []),
                 }
+
+
+def _share(spend: Mapping[str, Any]) -> float | None:
+    return spend["tokens_cached"] / spend["tokens_in"] if spend.get("tokens_in") else None
 
 
 def _key(key: Mapping[str, str] | None) -> str | None:

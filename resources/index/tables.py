@@ -1,7 +1,8 @@
 """The tables of the evidence index and their columns (docs/sql.md).
 
 Every per-case table starts with `case_id, package_id, analysis_revision, partition_key`; ids are joinable
-across tables. All columns may be NULL; times are ISO 8601 text in UTC.
+across tables. All columns may be NULL; times are ISO 8601 text in UTC. Rows are written in units that are
+replaced as a whole: a case revision, a corpus, a run of a corpus, a calibration snapshot.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ _OWN: dict[str, dict[str, pa.DataType]] = {
     },
     "model_calls": {
         "phase": TEXT, "operation": TEXT, "round": WHOLE, "outcome": TEXT, "code": TEXT, "attempts": WHOLE,
-        "tokens_in": WHOLE, "tokens_cached": WHOLE, "tokens_out": WHOLE, "cost": REAL, "seconds": REAL,
-        "at": TEXT, "path": TEXT,
+        "tokens_in": WHOLE, "tokens_cached": WHOLE, "cached_share": REAL, "tokens_out": WHOLE, "cost": REAL,
+        "seconds": REAL, "called_at": TEXT, "path": TEXT,
     },
     "diagnoses": {
         "status": TEXT, "inconclusive_kind": TEXT, "selected_hypothesis": TEXT,
@@ -79,3 +80,47 @@ CASE_TABLES: dict[str, pa.Schema] = {
     for name, own in _OWN.items()
 }
 """Tables with rows per case revision, written at each publication."""
+
+RANKS = (1, 3, 5, 10)
+"""The k of the hit columns."""
+
+_HITS: dict[str, pa.DataType] = {
+    f"{kind}_{how}_{k}": FLAG for kind in ("file", "symbol", "row") for how in ("any", "all") for k in RANKS
+}
+
+_CORPUS_COLUMNS: dict[str, dict[str, pa.DataType]] = {
+    "known_bugs": {
+        "corpus": TEXT, "corpus_sha256": TEXT, "bug_id": TEXT, "case_id": TEXT, "title": TEXT, "kind": TEXT,
+        "language": TEXT, "origin": TEXT, "split": TEXT, "clue": TEXT, "verdict": TEXT, "location": WHOLE,
+        "path": TEXT, "symbol": TEXT, "line_start": WHOLE, "line_end": WHOLE, "table_name": TEXT,
+        "row_key": TEXT, "column_name": TEXT,
+    },
+    "evaluations": {
+        "run_id": TEXT, "corpus": TEXT, "corpus_sha256": TEXT, "predictor": TEXT, "bug_id": TEXT, **KEYS,
+        "kind": TEXT, "clue": TEXT, "language": TEXT, "verdict": TEXT, "provider": TEXT,
+        "prompts_sha256": TEXT, "code_version": TEXT, "state": TEXT, "error_code": TEXT, "status": TEXT,
+        "inconclusive_kind": TEXT, "requested_confidence": TEXT, "effective_confidence": TEXT,
+        **_HITS, "root_cause_correct": FLAG, "grounded": FLAG, "verdict_correct": FLAG, "overclaim": FLAG,
+        "confirmed": FLAG, "units": WHOLE, "tokens_in": WHOLE, "tokens_out": WHOLE, "cost": REAL,
+        "seconds": REAL,
+    },
+    "calibration": {
+        "snapshot_id": TEXT, "corpus": TEXT, "corpus_sha256": TEXT, "run_id": TEXT, "provider": TEXT,
+        "prompts_sha256": TEXT, "subject": TEXT, "level": TEXT, "n": WHOLE, "right": WHOLE, "rate": REAL,
+        "low": REAL, "high": REAL, "decided": WHOLE, "ece": REAL, "null_high": REAL, "brier": REAL,
+        "brier_skill": REAL, "auroc": REAL, "aurc": REAL, "top_lower_bound": REAL, "made_at": TEXT,
+    },
+}  # fmt: skip
+
+TABLES: dict[str, pa.Schema] = CASE_TABLES | {
+    name: pa.schema([pa.field(column, kind) for column, kind in columns.items()])
+    for name, columns in _CORPUS_COLUMNS.items()
+}
+"""Every table of the index."""
+
+UNIT_COLUMN: dict[str, str] = dict.fromkeys(CASE_TABLES, "partition_key") | {
+    "known_bugs": "corpus",
+    "evaluations": "run_id",
+    "calibration": "snapshot_id",
+}
+"""The column that names the unit a row belongs to."""

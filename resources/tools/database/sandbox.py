@@ -47,7 +47,7 @@ class QueryAnswer(NamedTuple):
 
 
 @cache
-def _isolation() -> Literal["mount", "network", "none"]:
+def isolation() -> Literal["mount", "network", "none"]:
     """Find out what the system lets an ordinary process cut off: its view of the files' places, its network.
 
     With mount namespaces the snapshot appears under a neutral name; elsewhere a query over a large table can
@@ -74,12 +74,12 @@ def _works(command: list[str], place: str) -> bool:
 def _command(snapshot: Path, place: Path) -> list[str]:
     """Return the command that runs the worker in `place`, with the snapshot there as `_LINK`."""
     python = [sys.executable, "-I", str(Path(worker.__file__))]
-    isolation = _isolation()
-    if isolation == "mount":
+    cut_off = isolation()
+    if cut_off == "mount":
         (place / _LINK).touch()
         return ["unshare", *_MOUNT, str(snapshot), *python]
     (place / _LINK).symlink_to(snapshot)
-    return ["unshare", "-rn", *python] if isolation == "network" else python
+    return ["unshare", "-rn", *python] if cut_off == "network" else python
 
 
 def select(
@@ -112,11 +112,13 @@ def select(
             cwd=empty,
             env={"PATH": _PATH},
         )
-        output = _talk(process, json.dumps(job).encode(), deadline)
+        output = talk(process, json.dumps(job).encode(), deadline)
     return _read(output)
 
 
-def _talk(process: subprocess.Popen[bytes], job: bytes, deadline: float) -> bytes | None:
+def talk(
+    process: subprocess.Popen[bytes], job: bytes, deadline: float, *, max_output: int = MAX_OUTPUT
+) -> bytes | None:
     """Give the job, collect the output; None when the deadline or the output cap was reached."""
     end = time.monotonic() + deadline
     collected = bytearray()
@@ -137,7 +139,7 @@ def _talk(process: subprocess.Popen[bytes], job: bytes, deadline: float) -> byte
                 if not piece:
                     return bytes(collected)
                 collected += piece
-                if len(collected) > MAX_OUTPUT:
+                if len(collected) > max_output:
                     return None
         return None
     finally:

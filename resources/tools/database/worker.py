@@ -53,11 +53,11 @@ class RefusedError(Exception):
     """The statement is outside the contract; the message says why."""
 
 
-def limit_process() -> None:
+def limit_process(*, address_space: int = ADDRESS_SPACE, cpu_seconds: int = CPU_SECONDS) -> None:
     """Forbid core files and every file write, cap CPU and memory. Called before DuckDB is imported."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
