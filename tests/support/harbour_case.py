@@ -114,12 +114,16 @@ SCHEMA = "CREATE TABLE berth_step (berth INT NOT NULL, stage TINYINT UNSIGNED, a
 
 @dataclass
 class World:
-    """What the tools can see. `filtered` makes the table an extract, `unavailable` breaks tools."""
+    """What the tools can see. `filtered` makes the table an extract, `unavailable` breaks tools.
+
+    `language` is the one the report is taken to be written in.
+    """
 
     files: Mapping[str, str] = field(default_factory=lambda: FILES)
     rows: Sequence[Mapping[str, str]] = ROWS
     filtered: bool = False
     unavailable: frozenset[str] = frozenset()
+    language: str = "en"
 
 
 SPECS = tuple(
@@ -297,7 +301,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
 _ROLES = {REPORT: "report", SOURCE_ZIP: "source", DIAGNOSTICS_ZIP: "diagnostics"}
 
 
-def case_document(head: Head) -> bytes:
+def case_document(head: Head, language: str = "en") -> bytes:
     """Return the canonical case over the report."""
     report = RAW[REPORT].decode()
     sources = []
@@ -324,7 +328,7 @@ def case_document(head: Head) -> bytes:
             "package_id": head.manifest.package_id,
             "analysis_revision": head.revision,
             "title": "Berth 3 stays empty",
-            "language": "en",
+            "language": language,
             "sources": sources,
             "inputs": inputs,
             "redaction_rules": "none-v1",
@@ -436,12 +440,12 @@ class Investigator:
         }
 
 
-def assemble(store: Any, head: Head) -> Head:
+def assemble(store: Any, head: Head, language: str = "en") -> Head:
     """Assemble the case of the head's revision."""
     path = f"case/{head.revision:04d}/case.json"
     change = Change(
         event="case_assembled",
-        put={path: case_document(head)},
+        put={path: case_document(head, language)},
         pointers={"case": path},
         lifecycle="ASSEMBLED",
     )
@@ -449,10 +453,10 @@ def assemble(store: Any, head: Head) -> Head:
     return assembled
 
 
-def received(store: Any, case_id: str = CASE) -> Head:
+def received(store: Any, case_id: str = CASE, language: str = "en") -> Head:
     """Create the case and assemble it."""
     change = Change(event="case_received", put=dict(RAW), raw=frozenset(RAW), lifecycle="RECEIVED")
-    return assemble(store, store.create(case_id, change, package_id=PACKAGE_ID))
+    return assemble(store, store.create(case_id, change, package_id=PACKAGE_ID), language)
 
 
 async def analyse(
@@ -476,7 +480,7 @@ async def investigated(
     store: Any, case_id: str = CASE, *, world: World | None = None, investigator: Investigator | None = None
 ) -> Head:
     """Create a case and drive it to a completed investigation; return the head."""
-    received(store, case_id)
+    received(store, case_id, (world or World()).language)
     return await analyse(store, case_id, world, investigator)
 
 

@@ -44,6 +44,6 @@ def check_fresh(head: Head, bound: Mapping[str, str]) -> None:
         raise InputError(
             "stale_input",
             f"a raw input was {found[0].change} after this analysis revision had read it",
-            where=f"{head.case_id}, {found[0].path}",
+            where=f"case {head.case_id}, generation {head.generation}, {found[0].path}",
             hint="reopen the case, so that a new analysis revision reads it",
         )

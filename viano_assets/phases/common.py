@@ -234,24 +234,6 @@ def _unbound(head: Head, path: str, why: str) -> ContractError:
     )
 
 
-def check_fresh(head: Head, bound: Mapping[str, str]) -> None:
-    """Compare the raw inputs with those a context has bound.
-
-    Raises:
-        InputError: `stale_input` naming the first file that was added, removed or changed.
-    """
-    now = head.raw_inputs()
-    for path in sorted(now.keys() | bound.keys()):
-        if now.get(path) != bound.get(path):
-            kind = "added" if path not in bound else "removed" if path not in now else "changed"
-            raise InputError(
-                "stale_input",
-                f"a raw input was {kind} after this analysis revision had read it",
-                where=place(head, path),
-                hint="reopen the case, so that a new analysis revision reads it",
-            )
-
-
 def require_published(head: Head, phase: Phase, pointers: Sequence[str], waiting: Phase) -> Checkpoint:
     """Return the publication checkpoint of a predecessor, checked against the head's pointers.
 

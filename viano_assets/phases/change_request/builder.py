@@ -7,8 +7,6 @@ entry (`change_request_published`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from viano_assets.canonical import canonical_json
 from viano_assets.case.outbox import entry_path, outbox_entry
 from viano_assets.errors import BlockedError, ContractError
@@ -16,21 +14,25 @@ from viano_assets.package.model import Change, Head
 from viano_assets.phases.change_request.contract import ChangeRequest
 from viano_assets.phases.change_request.policy import build_request
 from viano_assets.phases.change_request.rules import check_output, check_request
-from viano_assets.phases.change_request.summary import request_markdown
+from viano_assets.phases.change_request.summary import VERSION, request_markdown
 from viano_assets.phases.common import (
     artifact_path,
     blocked,
     check_attempt_id,
     events,
     place,
+    read_json,
     standing_block,
 )
 from viano_assets.phases.diagnosis.published import AcceptedDiagnosis, load_diagnosis
 from viano_assets.phases.protocols import DispatchStatus, Phase, PhaseResult, Store
+from viano_assets.phases.rendering import FIELD, Renderer, rendered, verified
 from viano_assets.phases.wire import ValidationIssue
 
 PHASE = Phase.CHANGE_REQUEST
 KIND = "change_request"
+REQUEST = "change_request.json"
+SUMMARY = "change_request.md"
 
 
 class ChangeRequestBuilder:
@@ -68,12 +70,13 @@ class ChangeRequestBuilder:
             if halted is not None:
                 return halted
             diagnosis = self._confirmed(head)
-            put = self._artifacts(head, diagnosis)
-            if isinstance(put, tuple):
-                return self._refuse(head, put)
+            request = self._request(head, diagnosis)
+            issues = check_request(request, diagnosis)
+            if issues:
+                return self._refuse(head, issues)
             if not events(head, PHASE, "built"):
-                head = self._store.commit(head, self._built(head, put))
-            self._check(head, put)
+                head = self._store.commit(head, _built(head, request))
+            self._check(head, request)
             if events(head, PHASE, "published"):
                 self._check_entry(head)
                 return PhaseResult(PHASE, DispatchStatus.COMPLETED, head, replayed=True)
@@ -100,50 +103,27 @@ class ChangeRequestBuilder:
             )
         return diagnosis
 
-    def _artifacts(
-        self, head: Head, diagnosis: AcceptedDiagnosis
-    ) -> dict[str, bytes] | tuple[ValidationIssue, ...]:
+    @staticmethod
+    def _request(head: Head, diagnosis: AcceptedDiagnosis) -> ChangeRequest:
         cause = diagnosis.answer.root_cause
         if cause is None:
             raise ContractError(
                 "change_request_broken", "a confirmed diagnosis without a cause", where=place(head)
             )
-        request = build_request(head, diagnosis, cause)
-        return check_request(request, diagnosis) or self._files(head, request)
+        return build_request(head, diagnosis, cause)
 
-    @staticmethod
-    def _files(head: Head, request: ChangeRequest) -> dict[str, bytes]:
-        return {
-            artifact_path(PHASE, head.revision, "change_request.json"): canonical_json(
-                request.model_dump(mode="json", by_alias=True)
-            ),
-            artifact_path(PHASE, head.revision, "change_request.md"): request_markdown(request),
-        }
-
-    @staticmethod
-    def _built(head: Head, put: Mapping[str, bytes]) -> Change:
-        return Change(
-            event="change_request_built",
-            phase=PHASE.value,
-            put=dict(put),
-            pointers=_pointers(head),
-            lifecycle="BUILDING_CHANGE_REQUEST",
-        )
-
-    def _check(self, head: Head, put: Mapping[str, bytes]) -> None:
-        built = events(head, PHASE, "built")
-        named = all(head.pointer(name) == path for name, path in _pointers(head).items())
-        same = all(path in head.files and self._store.read(head, path) == data for path, data in put.items())
-        if len(built) != 1 or not named or not same:
-            raise ContractError(
-                "change_request_broken",
-                "the change request is not what the diagnosis leads to, or a pointer was lost",
-                where=place(head, artifact_path(PHASE, head.revision, "change_request.json")),
-                hint="run `viano case verify`; restore the package or reopen the case",
-            )
+    def _check(self, head: Head, request: ChangeRequest) -> None:
+        path = artifact_path(PHASE, head.revision, REQUEST)
+        if any(head.pointer(name) != target for name, target in _pointers(head).items()):
+            raise _broken(head, "a pointer was lost")
+        stored = read_json(self._store, head, path).get(FIELD)
+        texts = verified(self._store, head, path, stored, _renderers(request), lambda why: _broken(head, why))
+        expected = _json(request.model_copy(update={FIELD: texts}))
+        if len(events(head, PHASE, "built")) != 1 or self._store.read(head, path) != expected:
+            raise _broken(head, "it is not what the diagnosis leads to")
 
     def _entry(self, head: Head) -> tuple[str, bytes]:
-        path = artifact_path(PHASE, head.revision, "change_request.json")
+        path = artifact_path(PHASE, head.revision, REQUEST)
         return entry_path(head.revision), outbox_entry(head, KIND, path, head.files[path].sha256)
 
     def _ready(self, head: Head) -> Change:
@@ -183,6 +163,37 @@ class ChangeRequestBuilder:
 
 def _pointers(head: Head) -> dict[str, str | None]:
     return {
-        "change_request": artifact_path(PHASE, head.revision, "change_request.json"),
-        "change_request_summary": artifact_path(PHASE, head.revision, "change_request.md"),
+        "change_request": artifact_path(PHASE, head.revision, REQUEST),
+        "change_request_summary": artifact_path(PHASE, head.revision, SUMMARY),
     }
+
+
+def _renderers(request: ChangeRequest) -> tuple[Renderer, ...]:
+    return (Renderer(SUMMARY, VERSION, lambda: request_markdown(request)),)
+
+
+def _json(request: ChangeRequest) -> bytes:
+    return canonical_json(request.model_dump(mode="json", by_alias=True))
+
+
+def _built(head: Head, request: ChangeRequest) -> Change:
+    texts = rendered(_renderers(request))
+    put = {artifact_path(PHASE, head.revision, name): data for name, data in texts.contents.items()}
+    document = request.model_copy(update={FIELD: texts.bindings})
+    put[artifact_path(PHASE, head.revision, REQUEST)] = _json(document)
+    return Change(
+        event="change_request_built",
+        phase=PHASE.value,
+        put=put,
+        pointers=_pointers(head),
+        lifecycle="BUILDING_CHANGE_REQUEST",
+    )
+
+
+def _broken(head: Head, why: str) -> ContractError:
+    return ContractError(
+        "change_request_broken",
+        f"the published change request cannot be trusted: {why}",
+        where=place(head, artifact_path(PHASE, head.revision, REQUEST)),
+        hint="run `viano case verify`; restore the package or reopen the case",
+    )

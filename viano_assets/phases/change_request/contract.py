@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from viano_assets.evidence.model import Completeness, Location
+from viano_assets.phases.rendering import RenderedBinding
 from viano_assets.phases.wire import Confidence
 
 SCHEMA = "change-request-v1"
@@ -59,7 +60,10 @@ class CitedEvidence(_Stored):
 
 
 class ChangeRequest(_Stored):
-    """The whole document. No patch, no SQL, no code: whoever changes the system decides how."""
+    """The whole document. No patch, no SQL, no code: whoever changes the system decides how.
+
+    `renderings` says what wrote `change_request.md`; it is set when the document is published.
+    """
 
     schema_: Literal["change-request-v1"] = Field(default="change-request-v1", alias="schema")
     case_id: str
@@ -76,6 +80,7 @@ class ChangeRequest(_Stored):
     must_not_change: tuple[Claim, ...]
     remaining_uncertainty: tuple[str, ...]
     evidence: tuple[CitedEvidence, ...]
+    renderings: dict[str, RenderedBinding] = Field(default_factory=dict)
 
     def claims(self) -> tuple[Claim, ...]:
         """Return every claim outside the defect, in document order."""

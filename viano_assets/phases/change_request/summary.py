@@ -8,6 +8,9 @@ from viano_assets.phases.change_request.contract import ChangeRequest, Claim
 from viano_assets.phases.diagnosis.summary import location_text, words
 from viano_assets.phases.markdown import escape
 
+VERSION = 1
+"""Version of the Markdown (docs/reading.md says when it changes)."""
+
 
 def request_markdown(request: ChangeRequest) -> bytes:
     """Return the summary of a change request."""

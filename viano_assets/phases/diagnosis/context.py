@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from viano_assets.canonical import canonical_json, sha256_hex
+from viano_assets.case.freshness import check_fresh
 from viano_assets.data_files import prompt
 from viano_assets.errors import ContractError, InputError
 from viano_assets.package.model import Head
-from viano_assets.phases.common import FrozenContext, check_binding, check_fresh, place
+from viano_assets.phases.common import FrozenContext, check_binding, place
 from viano_assets.phases.diagnosis.contract import CONTRACT, DiagnosisAnswer, InconclusiveKind
 from viano_assets.phases.diagnosis.ground import ROOT_CAUSE_LINES
 from viano_assets.phases.diagnosis.inputs import Inputs, hypothesis_section

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
+VERSION = 1
+"""Version of the page (docs/reading.md says when it changes)."""
+
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 SHORT_LINES = 8
 """Lines of a quote shown unfolded."""

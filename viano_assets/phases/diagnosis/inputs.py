@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from viano_assets.budget.model import BudgetSnapshot
+from viano_assets.case.freshness import check_fresh
 from viano_assets.errors import ContractError
 from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.package.model import Head
-from viano_assets.phases.common import Binding, bind, check_fresh, place, require_published
+from viano_assets.phases.common import Binding, bind, place, require_published
 from viano_assets.phases.diagnosis.ground import Ground
 from viano_assets.phases.diagnosis.localisation import Standing
 from viano_assets.phases.hypotheses.accepted import load_hypotheses

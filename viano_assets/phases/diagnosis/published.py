@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from viano_assets.canonical import canonical_json, sha256_hex
-from viano_assets.errors import ContractError, InputError
+from viano_assets.errors import ContractError, InputError, NewerFormatError
 from viano_assets.package.model import Change, Head
 from viano_assets.phases.calls import SavedCall, check_request, read_call
 from viano_assets.phases.common import (
@@ -30,12 +30,20 @@ from viano_assets.phases.diagnosis.config import DiagnosisLimits
 from viano_assets.phases.diagnosis.context import check_context, frozen_request, with_feedback
 from viano_assets.phases.diagnosis.contract import DiagnosisAnswer
 from viano_assets.phases.diagnosis.derive import invalid_answers
+from viano_assets.phases.diagnosis.html import VERSION as REPORT_VERSION
 from viano_assets.phases.diagnosis.html import diagnosis_html
 from viano_assets.phases.diagnosis.inputs import Inputs, load_inputs
-from viano_assets.phases.diagnosis.result import CONTROLLER, failure_document, result_document
+from viano_assets.phases.diagnosis.result import (
+    CONTROLLER,
+    EARLIER_CONTROLLERS,
+    failure_document,
+    result_document,
+)
 from viano_assets.phases.diagnosis.rules import check
+from viano_assets.phases.diagnosis.summary import VERSION as SUMMARY_VERSION
 from viano_assets.phases.diagnosis.summary import diagnosis_markdown
 from viano_assets.phases.protocols import ModelRequest, Phase, Store
+from viano_assets.phases.rendering import FIELD, Renderer, as_json, rendered, verified
 
 PHASE = Phase.DIAGNOSIS
 RESULT = "diagnosis_result.json"
@@ -91,7 +99,10 @@ def publication(
         rejections=rejections(head),
         analyst_disagreement=analyst_disagreement,
     )
-    put = _artifacts(head, document, inputs)
+    texts = rendered(_renderers(document, inputs))
+    document[FIELD] = as_json(texts.bindings)
+    put = _artifacts(head, document)
+    put |= {artifact_path(PHASE, head.revision, name): data for name, data in texts.contents.items()}
     for path, data in put.items():
         if len(data) > limits.artifact_bytes:
             raise InputError(
@@ -117,16 +128,19 @@ def publication(
     )
 
 
-def _artifacts(head: Head, document: dict[str, Any], inputs: Inputs) -> dict[str, bytes]:
+def _renderers(document: Mapping[str, Any], inputs: Inputs) -> tuple[Renderer, ...]:
+    return (
+        Renderer(SUMMARY, SUMMARY_VERSION, lambda: diagnosis_markdown(document, inputs.records)),
+        Renderer(REPORT, REPORT_VERSION, lambda: diagnosis_html(document, inputs.records)),
+    )
+
+
+def _artifacts(head: Head, document: Mapping[str, Any]) -> dict[str, bytes]:
     def path(name: str) -> str:
         return artifact_path(PHASE, head.revision, name)
 
     data = canonical_json(document)
-    put = {
-        path(RESULT): data,
-        path(SUMMARY): diagnosis_markdown(document, inputs.records),
-        path(REPORT): diagnosis_html(document, inputs.records),
-    }
+    put = {path(RESULT): data}
     if document["diagnosis"]["status"] == "inconclusive":
         put[path(FAILURE)] = canonical_json(failure_document(document, sha256_hex(data), path(RESULT)))
     return put
@@ -147,7 +161,8 @@ def load_diagnosis(store: Store, head: Head) -> AcceptedDiagnosis:
 
     Verified: pointers and declarations, context hash against the start checkpoint, identity, every bound
     artifact and raw input, the recorded call against the exact request it answered, the answer against
-    contract and gates, every derived part, summary, report and failure report byte for byte.
+    contract and gates, every derived part, summary, report and failure report byte for byte; what an older
+    controller derived and an older renderer wrote is held by its hashes.
 
     Raises:
         ContractError: `diagnosis_broken` or what else no longer holds.
@@ -202,20 +217,42 @@ def _check_bytes(
 ) -> None:
     if document.get("diagnosis") != answer.model_dump(mode="json"):
         raise _broken(head, "the payload is not the accepted answer")
-    if document.get("controller") != CONTROLLER:
-        return
-    rebuilt = result_document(
+    derived = {name: value for name, value in document.items() if name != FIELD}
+    current = _is_current(head, document)
+    if current:
+        derived = result_document(
+            head,
+            context,
+            inputs,
+            answer,
+            call=call,
+            rejections=rejections(head),
+            analyst_disagreement=document.get("analyst_disagreement"),
+        )
+    texts = verified(
+        store,
         head,
-        context,
-        inputs,
-        answer,
-        call=call,
-        rejections=rejections(head),
-        analyst_disagreement=document.get("analyst_disagreement"),
+        artifact_path(PHASE, head.revision, RESULT),
+        document.get(FIELD),
+        _renderers(derived, inputs),
+        lambda why: _broken(head, why),
     )
-    for path, data in _artifacts(head, rebuilt, inputs).items():
+    derived[FIELD] = as_json(texts)
+    for path, data in _artifacts(head, derived).items() if current else ():
         if path not in head.files or store.read(head, path) != data:
             raise _broken(head, f"{path.rsplit('/', 1)[-1]} is not what its call leads to")
+
+
+def _is_current(head: Head, document: Mapping[str, Any]) -> bool:
+    controller = document.get("controller")
+    if controller != CONTROLLER and controller not in EARLIER_CONTROLLERS:
+        raise NewerFormatError(
+            "newer_format",
+            f"derived by {str(controller)[:80]!r}, this release knows {CONTROLLER!r}",
+            where=place(head, artifact_path(PHASE, head.revision, RESULT)),
+            hint="use the release that wrote it, or a newer one",
+        )
+    return bool(controller == CONTROLLER)
 
 
 def _broken(head: Head, why: str) -> ContractError:

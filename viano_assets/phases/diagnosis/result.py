@@ -32,7 +32,10 @@ MAX_ADDED = 3
 SCHEMA = "diagnosis-result-v1"
 FAILURE_SCHEMA = "failure-report-v1"
 CONTROLLER = "diagnosis-controller-1"
-"""Version of everything that is derived; a stored result of another version is not derived anew."""
+"""Version of everything that is derived. A change of what a result derives needs the next number."""
+
+EARLIER_CONTROLLERS: frozenset[str] = frozenset()
+"""Versions whose results are held by their hashes and not derived anew."""
 
 
 def payload_bytes(document: Mapping[str, Any]) -> bytes:

@@ -9,6 +9,9 @@ from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.phases.diagnosis.claims import text_lines
 from viano_assets.phases.markdown import escape
 
+VERSION = 1
+"""Version of the Markdown (docs/reading.md says when it changes)."""
+
 EXCERPT_LINES = 20
 """Lines of an excerpt shown in the summary; the stored record has them all."""
 

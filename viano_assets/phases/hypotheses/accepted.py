@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from viano_assets.canonical import canonical_json, sha256_hex
+from viano_assets.case.freshness import check_fresh
 from viano_assets.errors import ContractError
 from viano_assets.package.model import Head
 from viano_assets.phases.calls import SavedCall, check_request, read_call
@@ -15,7 +16,6 @@ from viano_assets.phases.common import (
     FrozenContext,
     artifact_path,
     check_binding,
-    check_fresh,
     declared_by,
     events,
     feedback,
@@ -27,15 +27,17 @@ from viano_assets.phases.common import (
 from viano_assets.phases.hypotheses.context import Retained, locked
 from viano_assets.phases.hypotheses.contract import Candidate, HypothesesAnswer
 from viano_assets.phases.hypotheses.rules import scope_of, validate
-from viano_assets.phases.hypotheses.summary import hypotheses_markdown
+from viano_assets.phases.hypotheses.summary import VERSION, hypotheses_markdown
 from viano_assets.phases.interpretation.accepted import AcceptedInterpretation, load_interpretation
 from viano_assets.phases.interpretation.context import correction, frozen_request
 from viano_assets.phases.planning.adoption import Adoption, adopt
 from viano_assets.phases.protocols import ModelRequest, Phase, Store
+from viano_assets.phases.rendering import FIELD, Renderer, as_json, verified
 from viano_assets.phases.wire import ValidationIssue
 
 SCHEMA = "hypotheses-v1"
 REGISTRY_SCHEMA = "hypothesis-registry-v1"
+SUMMARY = "hypotheses.md"
 UNIT = "investigation_units"
 POINTERS = (
     "hypothesis_policy",
@@ -124,7 +126,10 @@ def hypotheses_document(
     candidates: Sequence[Candidate],
     calls: Sequence[SavedCall],
 ) -> dict[str, Any]:
-    """Return the content of `hypotheses.json`: ids, roles, states and allocations are the controller's."""
+    """Return the content of `hypotheses.json`: ids, roles, states and allocations are the controller's.
+
+    The bindings of its renderings are not in it yet.
+    """
     allocation = {"initial": policy["initial_budget"], "unit": UNIT}
     return {
         "schema": SCHEMA,
@@ -178,10 +183,14 @@ def registry_document(
     }
 
 
-def summary_bytes(document: Mapping[str, Any], interpretation: AcceptedInterpretation) -> bytes:
-    """Return the bytes of `hypotheses.md`."""
-    texts = {statement.id: statement.text for statement in interpretation.statements}
-    return hypotheses_markdown(document, texts, interpretation.case)
+def renderers(document: Mapping[str, Any], interpretation: AcceptedInterpretation) -> tuple[Renderer, ...]:
+    """Return how a document of hypotheses is rendered."""
+
+    def markdown() -> bytes:
+        texts = {statement.id: statement.text for statement in interpretation.statements}
+        return hypotheses_markdown(document, texts, interpretation.case)
+
+    return (Renderer(SUMMARY, VERSION, markdown),)
 
 
 def check_creation_history(head: Head) -> None:
@@ -193,7 +202,7 @@ def check_creation_history(head: Head) -> None:
     if events(head, _PHASE, "published"):
         return
     folder = artifact_path(_PHASE, head.revision, "")
-    paths = [folder + name for name in ("hypotheses.json", "registry.json", "hypotheses.md")]
+    paths = [folder + name for name in ("hypotheses.json", "registry.json", SUMMARY)]
     pointed = [
         head.pointer(name) or "" for name in ("hypotheses", "hypothesis_registry", "hypotheses_summary")
     ]
@@ -235,13 +244,18 @@ def load_hypotheses(store: Store, head: Head, waiting: Phase) -> AcceptedHypothe
     if issues:
         raise _broken(head, f"the recorded answer is not acceptable: {issues[0].message}")
     document = hypotheses_document(head, context, policy, candidates, calls)
+    texts = verified(
+        store,
+        head,
+        path,
+        stored.get(FIELD),
+        renderers(document, interpretation),
+        lambda why: _broken(head, why),
+    )
+    document[FIELD] = as_json(texts)
     registry = registry_document(head, policy, path, document)
     registry_path = artifact_path(_PHASE, head.revision, "registry.json")
-    for name, expected in (
-        (path, canonical_json(document)),
-        (registry_path, canonical_json(registry)),
-        (artifact_path(_PHASE, head.revision, "hypotheses.md"), summary_bytes(document, interpretation)),
-    ):
+    for name, expected in ((path, canonical_json(document)), (registry_path, canonical_json(registry))):
         if name not in head.files or store.read(head, name) != expected:
             raise _broken(head, f"{name} is not what the recorded call leads to")
     return AcceptedHypotheses(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from viano_assets.canonical import canonical_json, sha256_hex
+from viano_assets.case.freshness import check_fresh
 from viano_assets.errors import ContractError, DefectError
 from viano_assets.package.model import Change, Head
 from viano_assets.phases.calls import SavedCall, accepted_call
@@ -16,7 +17,6 @@ from viano_assets.phases.common import (
     blocked,
     check_attempt_id,
     check_binding,
-    check_fresh,
     decode,
     events,
     exhausted,
@@ -29,15 +29,16 @@ from viano_assets.phases.common import (
     waiting,
 )
 from viano_assets.phases.hypotheses.accepted import (
+    SUMMARY,
     adoption_of,
     check_creation_history,
     hypotheses_document,
     judge_batch,
     load_hypotheses,
     registry_document,
+    renderers,
     request_for,
     retained_of,
-    summary_bytes,
 )
 from viano_assets.phases.hypotheses.config import HypothesisConfig
 from viano_assets.phases.hypotheses.context import (
@@ -68,6 +69,7 @@ from viano_assets.phases.protocols import (
     RequestLimits,
     Store,
 )
+from viano_assets.phases.rendering import FIELD, as_json, rendered
 from viano_assets.phases.wire import ValidationIssue
 
 _PHASE = Phase.HYPOTHESES
@@ -259,13 +261,15 @@ class HypothesisBuilder:
         calls: Sequence[SavedCall],
     ) -> PhaseResult:
         document = hypotheses_document(head, context, policy, candidates, calls)
+        texts = rendered(renderers(document, interpretation))
+        document[FIELD] = as_json(texts.bindings)
         path = artifact_path(_PHASE, head.revision, "hypotheses.json")
         registry = artifact_path(_PHASE, head.revision, "registry.json")
-        text = artifact_path(_PHASE, head.revision, "hypotheses.md")
+        text = artifact_path(_PHASE, head.revision, SUMMARY)
         put = {
             path: canonical_json(document),
             registry: canonical_json(registry_document(head, policy, path, document)),
-            text: summary_bytes(document, interpretation),
+            text: texts.contents[SUMMARY],
         }
         check_size(head, put[path], self._config.limits.output_bytes, "hypotheses")
         check_size(head, put[text], self._config.limits.summary_bytes, "summary")

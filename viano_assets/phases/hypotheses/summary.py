@@ -1,7 +1,4 @@
-"""The register of hypotheses for people: what each predicts, what would falsify it, what it stands on.
-
-The Markdown is verified byte for byte on every replay: another wording needs another artifact version.
-"""
+"""The register of hypotheses for people: what each predicts, what would falsify it, what it stands on."""
 
 from __future__ import annotations
 
@@ -10,6 +7,9 @@ from typing import Any
 
 from viano_assets.case.model import CaseDocument
 from viano_assets.phases.markdown import escape, plain, shorten
+
+VERSION = 1
+"""Version of the Markdown (docs/reading.md says when it changes)."""
 
 _LISTS = (
     ("expected_evidence", "Would support it"),

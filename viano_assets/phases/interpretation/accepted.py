@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from viano_assets.canonical import canonical_json
+from viano_assets.case.freshness import check_fresh
 from viano_assets.case.model import CaseDocument
 from viano_assets.errors import ContractError
 from viano_assets.package.model import Head
@@ -16,7 +17,6 @@ from viano_assets.phases.common import (
     FrozenContext,
     artifact_path,
     check_binding,
-    check_fresh,
     declared_by,
     frozen_context,
     place,
@@ -27,11 +27,13 @@ from viano_assets.phases.interpretation.attempts import Attempts
 from viano_assets.phases.interpretation.context import load_case
 from viano_assets.phases.interpretation.contract import InterpretationAnswer
 from viano_assets.phases.interpretation.rules import AliasedStatement, aliases
-from viano_assets.phases.interpretation.summary import interpretation_markdown
+from viano_assets.phases.interpretation.summary import VERSION, interpretation_markdown
 from viano_assets.phases.planning.chain import Chain
 from viano_assets.phases.protocols import Phase, Store
+from viano_assets.phases.rendering import FIELD, Renderer, as_json, verified
 
 SCHEMA = "interpretation-v1"
+SUMMARY = "interpretation.md"
 POINTERS = ("interpretation_context", "interpretation", "interpretation_summary")
 _PHASE = Phase.INTERPRETATION
 
@@ -72,7 +74,7 @@ def _alias(statements: Sequence[AliasedStatement], pointer: str) -> str | None:
 def interpretation_document(
     head: Head, context: FrozenContext, answer: InterpretationAnswer, calls: Sequence[SavedCall]
 ) -> dict[str, Any]:
-    """Return the content of `interpretation.json`."""
+    """Return the content of `interpretation.json`, without the bindings of its renderings."""
     statements = aliases(answer)
     return {
         "schema": SCHEMA,
@@ -87,6 +89,11 @@ def interpretation_document(
         "failure_stage": _alias(statements, "/failure_stage"),
         "first_known_divergence": _alias(statements, "/first_known_divergence"),
     }
+
+
+def renderers(document: Mapping[str, Any], case: CaseDocument) -> tuple[Renderer, ...]:
+    """Return how an interpretation document is rendered."""
+    return (Renderer(SUMMARY, VERSION, lambda: interpretation_markdown(document, case)),)
 
 
 def load_interpretation(store: Store, head: Head, waiting: Phase) -> AcceptedInterpretation:
@@ -128,12 +135,14 @@ def load_interpretation(store: Store, head: Head, waiting: Phase) -> AcceptedInt
     if judgement.answer is None:
         raise _broken(head, f"the recorded answer is not acceptable: {judgement.issues[0].message}")
     rebuilt = interpretation_document(head, context, judgement.answer, judgement.calls)
+    texts = verified(
+        store, head, path, document.get(FIELD), renderers(rebuilt, case), lambda why: _broken(head, why)
+    )
+    rebuilt[FIELD] = as_json(texts)
     if store.read(head, path) != canonical_json(rebuilt):
         raise _broken(head, "the document is not what its call leads to")
-    summary = artifact_path(_PHASE, head.revision, "interpretation.md")
-    text = interpretation_markdown(rebuilt, case)
-    if head.pointer("interpretation_summary") != summary or store.read(head, summary) != text:
-        raise _broken(head, "the summary is not that of the document")
+    if head.pointer("interpretation_summary") != artifact_path(_PHASE, head.revision, SUMMARY):
+        raise _broken(head, "the summary pointer names another artifact")
     return AcceptedInterpretation(
         rebuilt,
         Binding(path, head.files[path].sha256),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from viano_assets.canonical import canonical_json
+from viano_assets.case.freshness import check_fresh
 from viano_assets.case.model import CaseDocument
 from viano_assets.errors import ContractError, DefectError
 from viano_assets.package.model import Change, Head
@@ -15,7 +16,6 @@ from viano_assets.phases.common import (
     artifact_path,
     check_attempt_id,
     check_binding,
-    check_fresh,
     events,
     exhausted,
     frozen_context,
@@ -26,12 +26,16 @@ from viano_assets.phases.common import (
     standing_block,
     waiting,
 )
-from viano_assets.phases.interpretation.accepted import interpretation_document, load_interpretation
+from viano_assets.phases.interpretation.accepted import (
+    SUMMARY,
+    interpretation_document,
+    load_interpretation,
+    renderers,
+)
 from viano_assets.phases.interpretation.attempts import Attempts
 from viano_assets.phases.interpretation.config import DEFAULT_MODE, InterpretationConfig
 from viano_assets.phases.interpretation.context import base_request, check_size, context_document, load_case
 from viano_assets.phases.interpretation.contract import InterpretationAnswer
-from viano_assets.phases.interpretation.summary import interpretation_markdown
 from viano_assets.phases.outcomes import (
     already_rejected,
     changed_keys,
@@ -50,6 +54,7 @@ from viano_assets.phases.protocols import (
     RequestLimits,
     Store,
 )
+from viano_assets.phases.rendering import FIELD, as_json, rendered
 
 _PHASE = Phase.INTERPRETATION
 
@@ -190,12 +195,13 @@ class CaseInterpreter:
         calls: Sequence[SavedCall],
     ) -> PhaseResult:
         document = interpretation_document(head, context, answer, calls)
-        data = canonical_json(document)
-        summary = interpretation_markdown(document, case)
+        texts = rendered(renderers(document, case))
+        data = canonical_json({**document, FIELD: as_json(texts.bindings)})
+        summary = texts.contents[SUMMARY]
         check_size(head, data, self._config.limits.output_bytes, "interpretation")
         check_size(head, summary, self._config.limits.summary_bytes, "summary")
         json_path = artifact_path(_PHASE, head.revision, "interpretation.json")
-        text_path = artifact_path(_PHASE, head.revision, "interpretation.md")
+        text_path = artifact_path(_PHASE, head.revision, SUMMARY)
         change = Change(
             event="interpretation_published",
             phase=_PHASE.value,

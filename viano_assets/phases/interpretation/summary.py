@@ -1,7 +1,4 @@
-"""The interpretation for people: every statement with the words of the report it rests on.
-
-The Markdown is verified byte for byte on every replay: another wording needs another artifact version.
-"""
+"""The interpretation for people: every statement with the words of the report it rests on."""
 
 from __future__ import annotations
 
@@ -11,6 +8,9 @@ from typing import Any
 from viano_assets.case.model import CaseDocument, CaseSource
 from viano_assets.phases.interpretation.rules import ARRAYS, SINGLES
 from viano_assets.phases.markdown import escape, plain, shorten
+
+VERSION = 1
+"""Version of the Markdown (docs/reading.md says when it changes)."""
 
 TITLES: Mapping[str, str] = {
     "observed_behavior": "Observed behaviour",

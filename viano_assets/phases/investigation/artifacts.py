@@ -11,6 +11,7 @@ from viano_assets.evidence.model import Completeness
 from viano_assets.phases.common import artifact_path
 from viano_assets.phases.investigation.contract import Effect
 from viano_assets.phases.protocols import Message, Phase, RequestLimits
+from viano_assets.phases.rendering import RenderedBinding
 from viano_assets.phases.wire import Confidence
 
 PHASE = Phase.INVESTIGATION
@@ -213,7 +214,7 @@ class Pieces(_Stored):
 
 
 class InvestigationDocument(_Stored):
-    """`investigation.json`: the completed investigation."""
+    """`investigation.json`: the completed investigation; `renderings` says what wrote `investigation.md`."""
 
     schema_: Literal["investigation-v1"] = Field(default="investigation-v1", alias="schema")
     case_id: str
@@ -231,6 +232,7 @@ class InvestigationDocument(_Stored):
     budget: BudgetSnapshot
     not_examined: tuple[NotExamined, ...]
     pieces: Pieces
+    renderings: dict[str, RenderedBinding] = Field(default_factory=dict)
 
 
 class EvidenceIndexEntry(_Stored):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from viano_assets.case.freshness import check_fresh
 from viano_assets.errors import ContractError, DefectError
 from viano_assets.package.model import Head
 from viano_assets.phases.calls import accepted_call
 from viano_assets.phases.common import (
     blocked,
     check_attempt_id,
-    check_fresh,
     events,
     feedback,
     place,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from viano_assets.budget.manager import POINTER, BudgetManager
 from viano_assets.budget.model import Binding
 from viano_assets.canonical import canonical_json, sha256_hex
-from viano_assets.evidence.model import Completeness
+from viano_assets.evidence.model import Completeness, EvidenceRecord
 from viano_assets.evidence.store import piece_path
 from viano_assets.package.model import Change, Head
 from viano_assets.phases.common import artifact_path
@@ -26,8 +26,16 @@ from viano_assets.phases.investigation.artifacts import (
 from viano_assets.phases.investigation.deciding import settle_pending
 from viano_assets.phases.investigation.inputs import binding
 from viano_assets.phases.investigation.record import Loop
-from viano_assets.phases.investigation.summary import render
+from viano_assets.phases.investigation.summary import VERSION, render
+from viano_assets.phases.rendering import Renderer, rendered
 from viano_assets.phases.wire import Confidence
+
+SUMMARY = "investigation.md"
+
+
+def renderers(document: InvestigationDocument, records: Sequence[EvidenceRecord]) -> tuple[Renderer, ...]:
+    """Return how a completed investigation is rendered."""
+    return (Renderer(SUMMARY, VERSION, lambda: render(document, records).encode()),)
 
 
 def close_loop(loop: Loop) -> None:
@@ -57,13 +65,15 @@ def publication(head: Head, loop: Loop, reason: LoopEnd) -> Change:
         pointers[POINTER] = piece.path
     added = None if piece is None else Binding(path=piece.path, sha256=sha256_hex(piece.content))
     document = result_document(head, loop, reason, added)
+    summary = rendered(renderers(document, loop.evidence.records))
+    document = document.model_copy(update={"renderings": summary.bindings})
     texts = {
         "investigation": (
             "investigation.json",
             canonical_json(document.model_dump(mode="json", by_alias=True)),
         ),
         "evidence": ("evidence.json", evidence_index(head, loop)),
-        "investigation_summary": ("investigation.md", render(document, loop.evidence.records).encode()),
+        "investigation_summary": (SUMMARY, summary.contents[SUMMARY]),
     }
     for pointer, (name, content) in texts.items():
         path = artifact_path(PHASE, head.revision, name)
@@ -82,7 +92,10 @@ def publication(head: Head, loop: Loop, reason: LoopEnd) -> Change:
 def result_document(
     head: Head, loop: Loop, reason: LoopEnd, closing: Binding | None
 ) -> InvestigationDocument:
-    """Return `investigation.json` for a closed loop; `closing` is the ledger piece not yet in the head."""
+    """Return `investigation.json` for a closed loop, its renderings not yet bound.
+
+    `closing` is the ledger piece not yet in the head.
+    """
     ledger = sorted(
         path
         for path in head.files

@@ -1,7 +1,7 @@
 """Verifies a completed investigation by deriving it again from the recorded answers and results.
 
 No model and no tool is asked: contexts, gates, decisions, ledger, end states, result and summary must all
-come out as they were published, byte for byte.
+come out as they were published, byte for byte; a summary of an older renderer is held by its hash.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ from viano_assets.phases.investigation.answers import TurnAnswer, read_answer
 from viano_assets.phases.investigation.artifacts import PHASE, Decision, DispatchContext, numbered
 from viano_assets.phases.investigation.config import InvestigationLimits
 from viano_assets.phases.investigation.deciding import Origin, decide, with_loop_end
-from viano_assets.phases.investigation.finishing import close_loop, evidence_index, result_document
+from viano_assets.phases.investigation.finishing import (
+    close_loop,
+    evidence_index,
+    renderers,
+    result_document,
+)
 from viano_assets.phases.investigation.record import InvestigationRecord, Loop, registry_entries
 from viano_assets.phases.investigation.state import InvestigationState
-from viano_assets.phases.investigation.summary import render
 from viano_assets.phases.investigation.turns import next_context
 from viano_assets.phases.protocols import Store
+from viano_assets.phases.rendering import verified
 
 
 def verify_replay(store: Store, head: Head) -> InvestigationRecord:
@@ -37,10 +42,18 @@ def verify_replay(store: Store, head: Head) -> InvestigationRecord:
     close_loop(replayed)
     _same(head, "ledger", tuple(stored.loop.ledger.entries), tuple(replayed.ledger.entries))
     document = result_document(head, replayed, stored.document.reason, None)
+    summary = verified(
+        store,
+        head,
+        stored.binding.path,
+        stored.document.renderings,
+        renderers(document, stored.evidence),
+        lambda why: _differs(head, f"investigation.json ({why})"),
+    )
+    document = document.model_copy(update={"renderings": summary})
     _same(head, "investigation.json", stored.document, document)
     texts = {
         "evidence.json": evidence_index(head, replayed),
-        "investigation.md": render(document, stored.evidence).encode(),
         "investigation.json": canonical_json(document.model_dump(mode="json", by_alias=True)),
     }
     for name, expected in texts.items():

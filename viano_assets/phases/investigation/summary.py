@@ -10,6 +10,9 @@ from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.phases.investigation.artifacts import ActionEnd, HypothesisEnd, InvestigationDocument
 from viano_assets.phases.markdown import escape, shorten
 
+VERSION = 1
+"""Version of the Markdown (docs/reading.md says when it changes)."""
+
 EXCERPT = 160
 """Characters of an evidence excerpt in the table."""
 

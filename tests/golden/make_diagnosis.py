@@ -1,7 +1,8 @@
 """Writes the golden packages of the verdict: confirmed with its output, inconclusive, and never valid.
 
-Run once per released form: `python -m tests.golden.make_diagnosis_v1 tests/golden/diagnosis-v1`. A later
+Run once per released form: `python -m tests.golden.make_diagnosis tests/golden/diagnosis-vN`. A later
 release must replay the stored packages without a model call; new bytes are a new folder, never a new content.
+The report of the `GERMAN-…` cases is taken to be German.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.diagnosis_answers import confirmed, inconclusive, inputs_of
-from tests.support.harbour_case import investigated
+from tests.support.harbour_case import World, investigated
 from tests.support.scripted_gateway import ScriptedGateway
 from viano_assets.canonical import sha256_hex
 from viano_assets.package.store import CheckpointStore
@@ -45,8 +46,9 @@ async def _diagnose(store: CheckpointStore, case_id: str, answers: Sequence[Any]
 async def _make(home: Path) -> dict[str, dict[str, str]]:
     store = CheckpointStore(home)
     expected = {}
-    for case_id in ("CONFIRMED", "INCONCLUSIVE", "NEVER-VALID"):
-        head = await investigated(store, case_id)
+    for case_id in ("CONFIRMED", "INCONCLUSIVE", "NEVER-VALID", "GERMAN-CONFIRMED", "GERMAN-INCONCLUSIVE"):
+        language = "de" if case_id.startswith("GERMAN") else "en"
+        head = await investigated(store, case_id, world=World(language=language))
         names = inputs_of(store, head)[1]
         broken = {"status": "confirmed"}
         script = {
@@ -54,7 +56,7 @@ async def _make(home: Path) -> dict[str, dict[str, str]]:
             "INCONCLUSIVE": [inconclusive(names)],
             "NEVER-VALID": [broken] * 3,
         }
-        expected[case_id] = await _diagnose(store, case_id, script[case_id])
+        expected[case_id] = await _diagnose(store, case_id, script[case_id.removeprefix("GERMAN-")])
     return expected
 
 
