@@ -33,7 +33,8 @@ class Draft:
     """What a family decides about a case.
 
     `slots` choose template lines; `config` overrides keys of the running configuration; `places` are gold
-    locations in data or configuration; faults in the source add their own. `csv` names table roles given as
+    locations in data or configuration; faults in the source add their own. `traffic` is the number of lines other
+    players leave in the log. `csv` names table roles given as
     extracts beside the dump, with a predicate when rows were left out. `extra` are further diagnostics.
     """
 
@@ -53,6 +54,7 @@ class Draft:
     with_tables: bool = True
     with_state: bool = True
     report_name: str = "report.md"
+    traffic: int = 900
     log_encoding: str = "utf-8"
 
 
@@ -91,24 +93,40 @@ def words_of(setting: Setting, draft: Draft) -> dict[str, str]:
     words |= {f"v_{name}": str(value) for name, value in setting.limits.items()}
     words["v_protocol"] = "3"
     names = hook_names(world)
-    words["hooks"] = "\n".join(
-        f'    auto* {name} = new MindHook;\n    {name}->name = "{name}";\n'
-        f"    {name}->make = [](World& w, uint32_t g) {{ return std::make_unique<{camel(name)}>(w, g); }};\n"
-        f"    registry.Add({name});\n"
-        for name in names
-    )
+    words["hooks"] = "".join(_registration(name, names[names.index(name) - 1]) for name in names).rstrip("\n")
     base = f"{words['Giver']}{words['Mind']}"
     words["special"] = "\n".join(
         f"class {camel(name)} : public {base}\n{{\npublic:\n    using {base}::{base};\n"
-        f"    void Update(uint32_t diffMs) override;\n}};\n"
+        f"    void Update(uint32_t diffMs) override;\n\nprivate:\n    uint32_t waitMs_ = 0;\n}};\n"
         for name in names
     )
+    words["special_code"] = "\n".join(_special(name, base, 5 + 3 * i) for i, name in enumerate(names))
     words["grades"] = "\n".join(
         f"- Grade {grade}: {', '.join(world.goods[good].en for good in goods)}"
         for grade, goods in setting.town.grades.items()
     )
     words["change_grade"] = "Grades of places are written down in docs/rules.md."
     return words | draft.words
+
+
+def _registration(name: str, before: str) -> str:
+    """Return the lines that register a hook; slot `reuse_<name>` lets it take the object of the one before."""
+    return (
+        f"//? reuse_{name}=good|    auto* {name} = new MindHook;\n"
+        f"//? reuse_{name}=bad|    auto* {name} = {before};\n"
+        f'    {name}->name = "{name}";\n'
+        f"    {name}->make = [](World& w, uint32_t g) {{ return std::make_unique<{camel(name)}>(w, g); }};\n"
+        f"    registry.Add({name});\n"
+    )
+
+
+def _special(name: str, base: str, seconds: int) -> str:
+    """Return what a special mind does besides the plain one: a call every few seconds."""
+    return (
+        f"void {camel(name)}::Update(uint32_t diffMs)\n{{\n    {base}::Update(diffMs);\n    waitMs_ += diffMs;\n"
+        f"    if (waitMs_ < {seconds * 1000})\n        return;\n    waitMs_ = 0;\n"
+        f"    world_.Call(giver_, {seconds});\n}}\n"
+    )
 
 
 def source_files(setting: Setting, draft: Draft) -> tuple[Files, list[Fault], str]:
@@ -210,7 +228,7 @@ def diagnostics_files(setting: Setting, draft: Draft, conf: str, canary: str) ->
         at = logs.moment(world)
         begin = min([at - timedelta(hours=5), *(event.at - timedelta(hours=1) for event in draft.events)])
         events = logs.start_up(world, draft.town, setting.subsystems, begin)
-        events += logs.traffic(world, draft.town, at, 900)
+        events += logs.traffic(world, draft.town, at, draft.traffic)
         text = logs.text_of([*events, *draft.events], cut=world.rng("cut").random() < 0.5)
         data = text.encode(draft.log_encoding)
         files["logs/server.log"] = data

@@ -11,11 +11,12 @@ import sys
 import zipfile
 from pathlib import Path
 
-from tests.corpus import p1, p5, p6
+from tests.corpus import p1, p2, p3, p4, p5, p6
 from tests.corpus.build import Case, Files, finish, make_setting
 
-FAMILIES = ("P1", "P5", "P6")
-VARIANTS = {"P1": "A", "P5": "ABC", "P6": "ABC"}
+FAMILIES = ("P1", "P2", "P3", "P4", "P5", "P6")
+VARIANTS = {"P1": "A", "P2": "A", "P3": "A", "P4": "A", "P5": "ABC", "P6": "ABC"}
+SINGLE = {"P1": p1.draft, "P2": p2.draft, "P3": p3.draft, "P4": p4.draft}
 TWIN_OF_P5 = {"A": "B", "B": "A", "C": "A"}
 SUBSYSTEMS = 36
 """Subsystems besides the kernel; two files each."""
@@ -32,8 +33,8 @@ def generate(
     if variant not in VARIANTS.get(family, "") or language not in {"en", "de"}:
         raise ValueError(f"no case {family}-{variant} in language {language}")
     setting = make_setting(seed, family, subsystems)
-    if family == "P1":
-        draft = p1.draft(setting, language, twin=twin)
+    if family in SINGLE:
+        draft = SINGLE[family](setting, language, twin=twin)
     elif family == "P5":
         draft = p5.draft(setting, language, TWIN_OF_P5[variant] if twin else variant)
     else:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -43,14 +43,16 @@ def taken(world: World, task: Task, player: int, at: datetime) -> list[Event]:
     ]
 
 
-def stages(world: World, task: Task, player: int, at: datetime, last: int) -> list[Event]:
-    """Return the lines of the stages 1 to `last`; the last of all ends the task."""
+def stages(
+    world: World, task: Task, player: int, at: datetime, last: int, longer: Mapping[int, int] | None = None
+) -> list[Event]:
+    """Return the lines of the stages 1 to `last`; `longer` adds seconds to a stage."""
     w, rng = world.words, world.rng("stages", task.id, player)
     events: list[Event] = []
     for stage in range(1, last + 1):
         head = f"{w['proc']} {task.proc}: {w['stage']} {stage} of {task.stages}"
         events.append(Event(at, f"{head} begins for {w['player']} {player}"))
-        at += timedelta(seconds=rng.randrange(3, 19))
+        at += timedelta(seconds=rng.randrange(3, 19) + (longer or {}).get(stage, 0))
         events.append(Event(at, f"{head} done for {w['player']} {player}"))
     if last == task.stages:
         events.append(Event(at, f"{w['proc']} {task.proc}: finished for {w['player']} {player}"))

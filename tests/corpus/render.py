@@ -1,8 +1,8 @@
 """Turns the hand-written server templates into source files and remembers where a planted fault stands.
 
-A template's first line is `//> path` (a leading slash means: not below the source folder). `@name@` is a word
-of the world. A line `//? slot=value|text` is kept, as `text`, when the slot has that value; kept lines of
-value `bad` are what a fix would touch.
+A template's first line is `//> path` (a leading slash means: not below the source folder). `@name@` is a
+word of the world; it may stand for several lines. A line `//? slot=value|text` is kept, as `text`, when the
+slot has that value; kept lines of value `bad` are what a fix would touch.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def render(words: Mapping[str, str], slots: Mapping[str, str]) -> Rendered:
         path = path[1:] if path.startswith("/") else f"{words['src']}/{path}"
         lines: list[str] = []
         marked: list[int] = []
-        for line in body:
+        for line in fill("\n".join(body), words).split("\n"):
             kept = CONDITION.match(line)
             if kept is None:
-                lines.extend(fill(line, words).split("\n"))
+                lines.append(line)
             elif slots.get(kept[1], "good") == kept[2]:
-                lines.append(fill(kept[3], words))
+                lines.append(kept[3])
                 if kept[2] == "bad":
                     marked.append(len(lines))
         files[path] = "\n".join(lines) + "\n"
