@@ -14,13 +14,15 @@ from viano_assets.evaluation.gold import Gold, GoldVerdict
 
 TOP_ROWS = 3
 REQUESTS = (
-    re.compile(r"\b(log|logs|logfile|protokoll\w*|stack\w*|trace\w*|dump|core|absturz\w*)\b", re.IGNORECASE),
-    re.compile(
-        r"\b(state|save\w*|record\w*|datens\w+|table\w*|tabelle\w*|version|revision|stand|input|eingabe)\b",
-        re.IGNORECASE,
-    ),
+    re.compile(r"(log|protokoll|stack|trace|dump|absturzbericht)", re.IGNORECASE),
+    re.compile(r"(state|save|record|datens[aä]tz|table|tabelle|spielstand|zustand)", re.IGNORECASE),
+    re.compile(r"(version|revision|config|konfiguration|setting|einstellung)", re.IGNORECASE),
+    re.compile(r"(exact|genau|\bids?\b|nummer|time of|uhrzeit|steps|schritte)", re.IGNORECASE),
 )
-"""Two kinds of things a person can send; two concrete requests name one of each."""
+"""Kinds of things a person can send: log, state, build and settings, one occurrence exactly described.
+
+Two concrete requests are two that name something of these, together at least two kinds.
+"""
 
 
 def right(family: str, view: Mapping[str, Any], gold: Gold) -> bool:
@@ -58,8 +60,12 @@ def _asks_for_facts(view: Mapping[str, Any]) -> bool:
     diagnosis = view.get("diagnosis") or {}
     if diagnosis.get("inconclusive_kind") != "insufficient_information":
         return False
-    asked = list(diagnosis.get("review_actions") or [])
-    return len(asked) >= len(REQUESTS) and all(any(kind.search(text) for text in asked) for kind in REQUESTS)
+    kinds = [
+        {i for i, kind in enumerate(REQUESTS) if kind.search(text)}
+        for text in diagnosis.get("review_actions") or []
+    ]
+    concrete = [found for found in kinds if found]
+    return len(concrete) >= 2 and len(set().union(*concrete)) >= 2
 
 
 class Unit(NamedTuple):
