@@ -1,8 +1,8 @@
-"""Ranks files and functions for a report by the weighted sum of the signals."""
+"""Ranks files and functions for a report by the weighted sum of the signals, and describes how sure it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,33 +13,31 @@ from resources.tools.source.reader import SourceIndex
 from resources.tools.source.report import read_report
 from resources.tools.source.scene import Scene
 from resources.tools.source.signals import Signal
+from resources.tools.source.weights import Weights, shipped
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from resources.tools.source.reader import Floats
 
-DEFAULT_WEIGHTS = {
-    "text": 1.0,
-    "title": 0.3,
-    "frames": 1.5,
-    "paths": 1.0,
-    "identifiers": 0.6,
-    "literals": 0.8,
-    "names": 0.5,
-    "direct": 0.5,
-    "further": 0.3,
-    "tests": 0.4,
-    "docs": 0.3,
-    "terms": 0.3,
-    "coverage": 0.2,
-    "size": 0.0,
-    "below": 0.2,
-    "above": 0.0,
-    "noticed": 0.2,
+GROUPS: dict[str, tuple[str, ...]] = {
+    "words": ("text", "title", "coverage", "names"),
+    "frames": ("frames",),
+    "paths": ("paths",),
+    "identifiers": ("identifiers", "terms"),
+    "messages": ("literals", "noticed"),
+    "code": ("direct", "further"),
+    "tests": ("tests",),
+    "docs": ("docs",),
 }
+"""Signals that rest on the same thing; agreement is counted over these."""
+
+ANCHORS = ("frames", "paths", "identifiers", "literals", "direct")
+"""Signals that rest on a name or a text rather than on words in common."""
 
 
 class Hit(NamedTuple):
-    """One ranked place; `signals` holds what each signal gave it."""
+    """One ranked place; `signals` holds what each signal gave it, 0 to 1."""
 
     path: str
     symbol: str | None
@@ -49,11 +47,30 @@ class Hit(NamedTuple):
     signals: dict[str, float]
 
 
+class Shape(NamedTuple):
+    """What the scores look like.
+
+    top: the best score. margin: its lead over the second as a share of itself. agreement: how many
+    groups of signals give the first place at least half of their best. known: share of the report's
+    words, by rarity, that the tree knows at all. anchored: the strongest signal of the first place that
+    rests on a name or text. confidence: probability that the first file is right, from all of these.
+    """
+
+    top: float
+    margin: float
+    agreement: int
+    known: float
+    anchored: float
+    confidence: float
+
+
 class Ranking(NamedTuple):
-    """Files and functions, best first."""
+    """Files and functions, best first, each with the shape of its scores."""
 
     files: list[Hit]
     symbols: list[Hit]
+    file_shape: Shape
+    symbol_shape: Shape
 
 
 def features(scene: Scene) -> dict[str, Signal]:
@@ -62,7 +79,6 @@ def features(scene: Scene) -> dict[str, Signal]:
     units, files = scene.bm25.score(query)
     below, above = signals.around(scene, units)
     literals = signals.literals(scene)
-    noticed = signals.noticed(scene, literals.units)
     title_units, title_files = scene.bm25.score(scene.query([(scene.report.title, 1.0)]))
     direct, further = signals.reach(scene)
     return {
@@ -79,27 +95,87 @@ def features(scene: Scene) -> dict[str, Signal]:
         "docs": signals.docs(scene, units),
         "terms": signals.rare_terms(scene),
         "coverage": signals.coverage(scene, query),
-        "size": signals.size(scene),
         "below": below,
         "above": above,
-        "noticed": noticed,
+        "noticed": signals.noticed(scene, literals.units),
     }
 
 
+def combine(scene: Scene, found: Mapping[str, Signal], weights: Weights) -> Signal:
+    """Return the scores of files and functions; a function also gains from the rank of its file."""
+    files = np.zeros(scene.n_files)
+    units = np.zeros(scene.n_units)
+    for name, signal in found.items():
+        files += weights.files.get(name, 0.0) * signal.files
+        units += weights.symbols.get(name, 0.0) * signal.units
+    files *= scene.product_files
+    units += weights.symbols.get("file_rank", 0.0) * reciprocal_ranks(files)[scene.index.unit_file]
+    functions = np.array([u.kind == "function" for u in scene.index.units], dtype=np.float64)
+    return Signal(units * scene.product_units * functions, files)
+
+
+def reciprocal_ranks(values: Floats) -> Floats:
+    """Return 1 for the largest value, 1/2 for the next, and so on; ties by position."""
+    result = np.empty(len(values))
+    result[np.argsort(-values, kind="stable")] = 1.0 / np.arange(1, len(values) + 1)
+    return result
+
+
 def rank(
-    index: SourceIndex, root: Path, text: str, limit: int = 10, weights: Mapping[str, float] = DEFAULT_WEIGHTS
+    index: SourceIndex, root: Path, text: str, limit: int = 10, weights: Weights | None = None
 ) -> Ranking:
     """Rank the files and functions of a tree for a report."""
+    weights = weights or shipped()
     scene = Scene(index, root, read_report(text))
     found = features(scene)
-    files = (
-        sum((weights[n] * s.files for n, s in found.items()), np.zeros(scene.n_files)) * scene.product_files
+    scores = combine(scene, found, weights)
+    files = _files(scene, scores.files, found, max(2, limit))
+    symbols = _symbols(scene, scores.units, found, max(2, limit))
+    known = share_known(scene)
+    return Ranking(
+        files[:limit],
+        symbols[:limit],
+        shape(files, known, weights.confidence),
+        shape(symbols, known, weights.confidence),
     )
-    units = (
-        sum((weights[n] * s.units for n, s in found.items()), np.zeros(scene.n_units)) * scene.product_units
+
+
+def share_known(scene: Scene) -> float:
+    """Return the share of the report's terms the tree knows, each by its rarity; an unknown one is rarest."""
+    query = signals.report_query(scene)
+    rarest = math.log(1 + scene.n_units)
+    total = known = 0.0
+    for term, weight in sorted(query.items()):
+        idf = scene.bm25.idf(term)
+        total += weight * (idf or rarest)
+        known += weight * idf
+    return known / total if total else 0.0
+
+
+def shape(hits: list[Hit], known: float, model: Mapping[str, float]) -> Shape:
+    """Describe the scores of a ranking."""
+    if not hits:
+        return Shape(0.0, 0.0, 0, known, 0.0, 0.0)
+    first = hits[0]
+    second = hits[1].score if len(hits) > 1 else 0.0
+    agreement = sum(1 for names in GROUPS.values() if max(first.signals.get(n, 0.0) for n in names) >= 0.5)
+    described = Shape(
+        top=first.score,
+        margin=(first.score - second) / first.score,
+        agreement=agreement,
+        known=known,
+        anchored=max(first.signals.get(n, 0.0) for n in ANCHORS),
+        confidence=0.0,
     )
-    units = units + 0.5 * files[index.unit_file] * (units > 0)
-    return Ranking(_files(scene, files, found, limit), _symbols(scene, units, found, limit))
+    return described._replace(confidence=confidence(described, model))
+
+
+def confidence(described: Shape, model: Mapping[str, float]) -> float:
+    """Return the probability the logistic model gives to a shape."""
+    values = described._asdict()
+    linear = model.get("bias", 0.0)
+    linear += sum(weight * values[name] for name, weight in sorted(model.items()) if name != "bias")
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, linear))))
 
 
 def _order(values: Floats) -> list[int]:
@@ -110,23 +186,18 @@ def _files(scene: Scene, values: Floats, found: Mapping[str, Signal], limit: int
     result = []
     for number in _order(values)[:limit]:
         row = scene.index.files[number]
-        why = {n: round(float(s.files[number]), 4) for n, s in found.items() if s.files[number] > 0}
+        why = {n: round(float(s.files[number]), 4) for n, s in found.items() if s.files[number] >= 0.005}
         result.append(Hit(row.path, None, 1, row.lines, float(values[number]), why))
     return result
 
 
 def _symbols(scene: Scene, values: Floats, found: Mapping[str, Signal], limit: int) -> list[Hit]:
     result: list[Hit] = []
-    for number in _order(values):
+    for number in _order(values)[:limit]:
         unit = scene.index.units[number]
-        if unit.kind != "function":
-            continue
         symbol = scene.index.symbols[unit.symbol]
-        why = {n: round(float(s.units[number]), 4) for n, s in found.items() if s.units[number] > 0}
+        why = {n: round(float(s.units[number]), 4) for n, s in found.items() if s.units[number] >= 0.005}
         path = scene.index.files[unit.file].path
-        result.append(
-            Hit(path, symbol.qualname, symbol.line_start, symbol.line_end, float(values[number]), why)
-        )
-        if len(result) == limit:
-            break
+        span = (symbol.line_start, symbol.line_end)
+        result.append(Hit(path, symbol.qualname, *span, float(values[number]), why))
     return result

@@ -27,7 +27,7 @@ _ASSIGN = re.compile(
     r"^\s*(?:>>>\s*)?(?:(?:const|let|var|auto)\s+)?([\w, ()]+?)\s*=\s*([\w.]+)\s*\(", re.MULTILINE
 )
 _WITH = re.compile(r"\bwith\s+([\w.]+)\s*\([^\n]*\)\s+as\s+(\w+)")
-_CHAIN = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*")
+_CHAIN = re.compile(r"[A-Za-z_]\w*(?:\s{0,20}\.\s{0,20}[A-Za-z_]\w*){0,9}")
 _AFTER_CALL = re.compile(r"[)\]]\s*\.\s*([A-Za-z_]\w*)")
 _OPERATORS = (
     (re.compile(r"[\w)\]]\s*\*\s*[\w(]"), ("__mul__", "__rmul__")),
@@ -175,13 +175,13 @@ def reached(scene: Scene) -> tuple[Floats, list[str]]:
 
 def _operators(scene: Scene, code: str, result: Floats) -> None:
     """Add the operator methods of classes and files that the code already reaches."""
-    touched = {int(scene.index.unit_file[u]): float(result[u]) for u in np.flatnonzero(result > 0.25)}
+    touched = scene.to_files(np.where(result > 0.25, result, 0.0))
     for pattern, methods in _OPERATORS:
         if not pattern.search(code):
             continue
         for method in methods:
             for symbol in scene.product_definitions(method):
-                value = 0.6 * touched.get(symbol.file, 0.0)
+                value = 0.6 * float(touched[symbol.file])
                 result[symbol.unit] = max(result[symbol.unit], value)
 
 

@@ -39,8 +39,8 @@ class Report:
     paths: list[str] = field(default_factory=list)
 
 
-_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_SPAN = re.compile(r"``([^\n]{1,400}?)``(?!`)|`([^`\n]{1,400})`")
+_FENCE = re.compile(r"^(`{3,12}|~{3,12})[^\n]*\n(.*?)(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_SPAN = re.compile(r"(?<!`)``(?!`)([^`\n]{1,400})``(?!`)|`([^`\n]{1,400})`")
 _HEADING = re.compile(
     r"^\s*(?:#{1,6}\s*|\*\*|__)?\s*([A-Za-zÄÖÜäöüß][\wÄÖÜäöüß /-]{1,40}?)\s*:?\s*(?:\*\*|__)?\s*:?\s*$"
 )

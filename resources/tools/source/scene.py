@@ -40,7 +40,7 @@ class Scene:
         self.bm25 = Bm25(index, FIELD_WEIGHTS)
         self.n_units = len(index.units)
         self.n_files = len(index.files)
-        self.german = is_german(" ".join(line for line, _ in report.prose))
+        self.german = is_german(" ".join([report.title, *(line for line, _ in report.prose)]))
 
     @cached_property
     def graph(self) -> CallGraph:

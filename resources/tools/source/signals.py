@@ -291,13 +291,6 @@ def coverage(scene: Scene, query: dict[str, float]) -> Signal:
     return Signal(scaled(units * scene.product_units), scene.to_files(scaled(units * scene.product_units)))
 
 
-def size(scene: Scene) -> Signal:
-    """Longer functions and files hold more defects: logarithm of the number of tokens."""
-    tokens = sum((f.lengths for f in scene.index.fields.values()), np.zeros(scene.n_units))
-    files = np.bincount(scene.index.unit_file, weights=tokens, minlength=scene.n_files)
-    return product_only(scene, np.log1p(tokens), np.log1p(files))
-
-
 def around(scene: Scene, units: Floats) -> tuple[Signal, Signal]:
     """Scores of what a unit is called by, and of what it calls: a symptom shows next to its cause."""
     sharp = scaled(units * scene.product_units) ** 2

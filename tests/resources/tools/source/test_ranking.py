@@ -1,0 +1,233 @@
+"""The report taken apart, the signals one by one on small trees, and the ranking as evidence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from resources.tools.source.lexicon import is_german, translate
+from resources.tools.source.reach import read_script
+from resources.tools.source.report import Frame, read_report
+from resources.tools.source.text import Terms, stem
+from resources.tools.source.weights import parse, shipped
+from tests.resources.tools.source.conftest import Open
+from viano_assets.errors import ConfigurationError
+
+TREE = {
+    "yard/gate.py": '''
+"""Opens and closes the gate."""
+
+class Gate:
+    def lift(self, crate):
+        check_weight(crate)
+        return crate.weight + self.load
+
+    def _settle(self, hinges):
+        if not hinges:
+            raise ValueError("gate %s has no hinges left" % self.name)
+        return hinges
+''',
+    "yard/scale.py": '''
+def check_weight(crate):
+    return crate.weight
+
+def tare(value):
+    """Subtract the weight of the empty pallet."""
+    return value - EMPTY
+''',
+    "yard/report.py": """
+def print_table(rows, column_width=8):
+    return rows
+""",
+    "tests/test_scale.py": """
+from yard.scale import tare
+
+def test_pallet_is_subtracted_twice():
+    assert tare(5) == 3
+""",
+    "docs/usage.rst": "The printed columns of the summary come from ``print_table``.\n",
+}
+
+
+def _first(open_tree: Open, text: str) -> dict[str, object]:
+    draft = open_tree(TREE).rank({"text": text}).drafts[0]
+    lines = [json.loads(line) for line in draft.content.splitlines()]
+    assert lines[0]["ranking"] == "symbols"
+    assert [p.path for p in draft.places] == [line["path"] for line in lines[1:]]
+    first: dict[str, object] = lines[1]
+    return first
+
+
+@pytest.mark.parametrize(
+    ("text", "symbol", "signal"),
+    [
+        (
+            "Crash\n\n- `yard/gate.py:7`, `lift`\n- `lib/other.py:3`, `run`\n- `TypeError: x`",
+            "Gate.lift",
+            "frames",
+        ),
+        ('Stops\n\n`ValueError: gate "north" has no hinges left`', "Gate._settle", "literals"),
+        ("The output of `print_table` is cut off", "print_table", "identifiers"),
+        ("The printed columns of the summary are wrong", "print_table", "docs"),
+        ("Wrong sum\n\n```python\nfrom yard.scale import tare\nprint(tare(5))\n```\n", "tare", "direct"),
+        ("The pallet is subtracted twice", "tare", "tests"),
+        ("Since yesterday `--column-width 5` has no effect", "print_table", "terms"),
+        ("Das Gewicht der leeren Palette wird nicht abgezogen, wenn der Wert zu klein ist", "tare", "text"),
+    ],
+)
+def test_each_signal_leads_to_the_place(open_tree: Open, text: str, symbol: str, signal: str) -> None:
+    first = _first(open_tree, text)
+    assert first["symbol"] == symbol
+    signals = first["signals"]
+    assert isinstance(signals, dict)
+    assert signals.get(signal, 0) > 0.3, signals
+
+
+def test_tests_and_documentation_are_never_ranked_as_places(open_tree: Open) -> None:
+    result = open_tree(TREE).rank({"text": "test_pallet_is_subtracted_twice fails, see docs/usage.rst"})
+    assert {p.path for d in result.drafts for p in d.places} <= {p for p in TREE if p.startswith("yard/")}
+
+
+def test_what_is_called_far_below_the_report_is_reached(open_tree: Open) -> None:
+    script = "from yard.gate import Gate\nGate().lift(crate)"
+    text = f"Weight is taken from the wrong place\n\n```python\n{script}\n```\n"
+    result = open_tree(TREE).rank({"text": text})
+    entries = [json.loads(line) for line in result.drafts[0].content.splitlines()[1:]]
+    checked = next(e for e in entries if e["symbol"] == "check_weight")
+    assert checked["signals"]["further"] > 0.2
+
+
+def test_a_report_about_something_else_gives_no_confidence(open_tree: Open) -> None:
+    text = "The kernel module refuses NVMe namespaces after a firmware downgrade"
+    foreign = open_tree(TREE).rank({"text": text})
+    own = open_tree(TREE).rank({"text": "`print_table` of yard/report.py ignores `column_width`"})
+
+    def shape(content: str) -> dict[str, float]:
+        found: dict[str, float] = json.loads(content.splitlines()[0])["shape"]
+        return found
+
+    assert shape(own.drafts[1].content)["confidence"] > 0.6
+    assert shape(foreign.drafts[1].content)["confidence"] < 0.3
+    assert shape(foreign.drafts[1].content)["known"] < shape(own.drafts[1].content)["known"]
+
+
+def test_the_same_bytes_in_other_processes_with_other_hash_seeds(open_tree: Open) -> None:
+    tree = open_tree(TREE)
+    code = (
+        "import sys; from pathlib import Path; from resources.tools.source import SourceTree;"
+        "t = SourceTree(Path(sys.argv[1]), 'i', 'ab' * 32, Path(sys.argv[2]));"
+        "r = t.rank({'text': 'The pallet weight of the gate is printed twice in the table'});"
+        "print('\\n'.join(d.content for d in r.drafts))"
+    )
+    outputs = set()
+    for seed in ("1", "2"):
+        cache = tree.root.parent / f"cache{seed}"
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tree.root), str(cache)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        )
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+
+
+TRACEBACK = """Traceback (most recent call last):
+  File "a/b.py", line 3, in run
+    x
+  File "/opt/c.py", line 9, in go
+"""
+BACKTRACE = """#0  0x00 in yard::Gate::lift (this=0x0) at src/gate.cpp:12
+#1  0x01 in main () at src/main.cpp:3
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "frames"),
+    [
+        (
+            TRACEBACK,
+            [Frame("a/b.py", 3, "run"), Frame("/opt/c.py", 9, "go")],
+        ),
+        (
+            BACKTRACE,
+            [Frame("src/main.cpp", 3, "main"), Frame("src/gate.cpp", 12, "yard::Gate::lift")],
+        ),
+        (
+            "\tat org.yard.Gate.lift(Gate.java:5)\n\tat org.yard.Main.main(Main.java:1)\n",
+            [Frame("org/yard/Main.java", 1, "main"), Frame("org/yard/Gate.java", 5, "lift")],
+        ),
+        (
+            "innermost first:\n- `a.py:3`, `f`\n- `b.py:4`, `g`\n",
+            [Frame("b.py", 4, "g"), Frame("a.py", 3, "f")],
+        ),
+        ("See https://example.org/x.html and version 1.2.3.", []),
+    ],
+)
+def test_frames_are_read_outermost_first(text: str, frames: list[Frame]) -> None:
+    assert read_report("t\n" + text).frames == frames
+
+
+def test_a_script_knows_modules_types_and_its_own_names() -> None:
+    lines = [
+        "import yard as y",
+        "from yard.gate import Gate",
+        "g = Gate(1)",
+        "g.lift(2)",
+        "def own(): pass",
+        "own()",
+    ]
+    script = read_script(["\n".join(lines)])
+    found = {(u.name, u.owner) for u in script.uses}
+    assert ("lift", "Gate") in found
+    assert ("Gate", "gate") in found
+    assert not any(u.name == "own" for u in script.uses)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "escape escaped escapes escaping",
+        "validate validation validator",
+        "parse parser parsing",
+        "retry retries retried",
+        "decrypt decryption decrypted",
+        "recursive recursion",
+        "index indexes indexed",
+        "skip skipped skipping",
+    ],
+)
+def test_forms_of_a_word_share_a_stem(words: str) -> None:
+    assert len({stem(w) for w in words.split()}) == 1
+
+
+def test_identifiers_give_their_parts_and_themselves() -> None:
+    assert Terms().of("retryDelay_seconds") == ["retr", "dela", "second", "=retrydelay_seconds"]
+
+
+def test_german_words_and_compounds_are_translated() -> None:
+    assert translate("Fensterklausel") == ("window", "clause")
+    assert "cleanup" in translate("Aufräumschritt")
+    assert translate("Xylophon") == ()
+    assert is_german("Die Meldung wird nicht angezeigt, und der Dienst ist weg")
+    assert not is_german("The message is not shown and the service is gone")
+
+
+@pytest.mark.parametrize("piece", ["a.", "`", "x", "((", "a.py:1 ", "=", '"a', "a = ", "at a.", 'File "'])
+def test_no_text_makes_the_reading_slow(piece: str) -> None:
+    hostile = piece * (60_000 // len(piece))
+    started = time.process_time()
+    read_report(hostile)
+    read_script([hostile])
+    assert time.process_time() - started < 3
+
+
+def test_weights_ship_with_the_corpus_they_come_from_and_a_damaged_file_is_named() -> None:
+    assert len(shipped().corpus_sha256) == 64
+    with pytest.raises(ConfigurationError, match="ranking_weights"):
+        parse({"schema": "ranking-weights-v0"})
