@@ -10,6 +10,7 @@ from resources.llm.providers.offline.bounds import Bound, Comparison
 from resources.llm.providers.offline.findings import Ranked, Record
 from resources.llm.providers.offline.limits import Reading, best_reading
 from resources.llm.providers.offline.printing import Printed
+from resources.llm.providers.offline.registration import Hole, holes, shown
 from resources.llm.providers.offline.scene import Scene, quoted
 from resources.llm.providers.offline.wording import line_quote, place, say
 from viano_assets.phases.wire import Confidence
@@ -40,13 +41,44 @@ def anomalies(scene: Scene, places: list[Ranked], reads: list[Record]) -> Iterat
         contradiction = _boundary(scene, found, found.comparison)
         if contradiction is not None:
             yield contradiction
+    for hole in holes(scene)[:1]:
+        yield from _unregistered(scene, hole)
     for record in reads:
         yield from _order(scene, record)
 
 
+def _unregistered(scene: Scene, hole: Hole) -> Iterator[Anomaly]:
+    absence, lines = shown(scene, hole)
+    if absence is None or lines is None:
+        return
+    name, example = quoted(hole.named.name), quoted(hole.siblings[0])
+    yield Anomaly(
+        level=Confidence.SUPPORTED,
+        records=(lines, hole.named.row),
+        logs=(absence,),
+        reason=say(
+            scene,
+            f"{hole.path} names {len(hole.siblings)} siblings like {example}, but never {name}.",
+            f"{hole.path} nennt {len(hole.siblings)} Geschwister wie {example}, aber nie {name}.",
+        ),
+        summary=say(
+            scene,
+            f"{name} is not registered in {hole.path}, where its siblings are.",
+            f"{name} ist in {hole.path} nicht eingetragen, wo seine Geschwister stehen.",
+        ),
+        description=say(
+            scene,
+            f"The row of {quoted(hole.named.table)} holds {name}. {hole.path} names its siblings, "
+            f"for example {example}; a complete search of that file does not find {name}.",
+            f"Die Zeile von {quoted(hole.named.table)} enthält {name}. {hole.path} nennt die Geschwister, "
+            f"etwa {example}; eine vollständige Suche in dieser Datei findet {name} nicht.",
+        ),
+    )
+
+
 def _boundary(scene: Scene, found: Reading, comparison: Comparison) -> Anomaly | None:
     limit = found.limit
-    if limit is None:
+    if limit is None or comparison.refuses is None:
         return None
     bound = found.bound
     refused = [

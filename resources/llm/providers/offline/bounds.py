@@ -40,6 +40,7 @@ _REFUSES = re.compile(
     r"turned away|skip",
     re.IGNORECASE,
 )
+_ACCEPTS = re.compile(r"\breturn\s+(?:true|True|1)\b|\b\w*(?:_OK|::Ok|SUCCESS|ALLOW\w*|ACCEPT\w*|GRANT\w*)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,17 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison with the limit on the right-hand side; `refuses` when its branch turns the value away."""
+    """A comparison with the limit on the right-hand side.
+
+    `refuses` says whether its branch turns the value away; None when the branch does not tell.
+    """
 
     value: str
     op: str
     limit: str
     line: str
     record: Record
-    refuses: bool
+    refuses: bool | None
 
     def true_for(self, value: float, limit: float) -> bool:
         """Evaluate the comparison."""
@@ -82,7 +86,7 @@ class Comparison:
 
     def admits(self, value: float, limit: float) -> bool:
         """Say whether the code lets a value pass."""
-        return self.true_for(value, limit) != self.refuses
+        return self.true_for(value, limit) != bool(self.refuses)
 
 
 def bounds(text: str) -> list[Bound]:
@@ -101,6 +105,12 @@ def tail(operand: str) -> str:
     return re.split(r"\.|->|::", bare)[-1]
 
 
+def _is_limit(operand: str, names: frozenset[str]) -> bool:
+    """Say whether an operand is a limit: its last name is one, or it is a call that is given one."""
+    given = operand.partition("(")[2]
+    return tail(operand) in names or any(re.search(rf"\b{re.escape(name)}\b", given) for name in names)
+
+
 def comparisons(record: Record, names: frozenset[str]) -> Iterator[Comparison]:
     """Yield the comparisons of a record with one of `names` (last names of operands) as the limit."""
     lines = record.content.splitlines()
@@ -109,9 +119,9 @@ def comparisons(record: Record, names: frozenset[str]) -> Iterator[Comparison]:
             continue
         for match in _COMPARISON.finditer(line):
             left, op, right = match["left"], match["op"], match["right"]
-            if tail(right) in names and tail(left) not in names:
+            if _is_limit(right, names) and not _is_limit(left, names):
                 value, limit = left, right
-            elif tail(left) in names and tail(right) not in names:
+            elif _is_limit(left, names) and not _is_limit(right, names):
                 value, limit, op = right, left, _FLIP[op]
             else:
                 continue
@@ -119,8 +129,20 @@ def comparisons(record: Record, names: frozenset[str]) -> Iterator[Comparison]:
             yield Comparison(value, op, limit, line.strip(), record, _refuses(line, rest))
 
 
-def _refuses(line: str, rest: str) -> bool:
+def _refuses(line: str, rest: str) -> bool | None:
     if re.match(r"\s*return\b", line):
         return False
-    branch = rest.split("}", 1)[0] if "{" in rest else rest
+    branch = block(rest)
+    if turns_away(branch):
+        return True
+    return False if _ACCEPTS.search(branch) else None
+
+
+def block(text: str) -> str:
+    """Return the lines of a branch, up to the line that closes it."""
+    return re.split(r"\n\s*\}", text, maxsplit=1)[0]
+
+
+def turns_away(branch: str) -> bool:
+    """Say whether a branch refuses: it returns nothing, raises, or speaks of a refusal."""
     return _REFUSES.search(branch) is not None

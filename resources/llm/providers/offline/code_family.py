@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from resources.llm.providers.offline import calibration
 from resources.llm.providers.offline.anomalies import Anomaly, anomalies
 from resources.llm.providers.offline.findings import Ranked, Record
+from resources.llm.providers.offline.registration import plan_registration
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
 from resources.llm.providers.offline.wording import line_quote, plain, say
 from viano_assets.phases.wire import Confidence
@@ -56,6 +57,7 @@ def plan_code(scene: Scene) -> Iterator[Wish]:
     yield rank_wish(scene)
     for place in best_places(scene, READS):
         yield read_wish(place)
+    yield from plan_registration(scene)
 
 
 def plan_upstream(scene: Scene) -> Iterator[Wish]:

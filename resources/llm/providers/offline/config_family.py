@@ -69,7 +69,7 @@ def _about_keys(scene: Scene, files: list[str]) -> Iterator[Wish]:
             scene.id_of("Code"),
         )
         if found.comparison is None:
-            for name in sorted(names_for(scene, key))[:1]:
+            for name in sorted(names_for(scene, key) - {key})[:2]:
                 yield Wish(
                     "source.references",
                     {"name": name, "limit": 30},
@@ -112,7 +112,7 @@ def _at_default(scene: Scene, found: Reading | None) -> Judgement:
     against = _against(scene, found)
     if not against:
         return Judgement("neutral", Confidence.UNASSESSED, reason=_unseen(scene))
-    if found is not None and found.force is not None:
+    if found is not None and found.force is not None and (found.comparison or found.bound):
         reason = say(
             scene,
             f"{quoted(found.force.name)} is set to its default, {found.force.value}.",

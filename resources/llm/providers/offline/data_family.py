@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resources.llm.providers.offline.findings import Look, Record
-from resources.llm.providers.offline.printing import about
+from resources.llm.providers.offline.printing import log_lines
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
 from resources.llm.providers.offline.view import Json
 from resources.llm.providers.offline.wording import line_quote, plain, say
@@ -206,11 +206,14 @@ def _statement(record: Record) -> str:
 def skipped_rows(scene: Scene) -> list[tuple[Record, str]]:
     """Return the log lines that say that a row of an affected table was not taken."""
     tables = {table for table, _ in keyed_rows(scene)}
+    ids = [re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)") for name in scene.numbers()[:MAX_IDS]]
     tables |= {str(r.location.table) for r in scene.findings.of_kind("row") if r.location.table}
     return [
         (record, line)
-        for record, line in about(scene, scene.numbers()[:MAX_IDS])
-        if _SKIPPED.search(line) and any(re.search(rf"\b{re.escape(table)}\b", line) for table in tables)
+        for record, line in log_lines(scene)
+        if _SKIPPED.search(line)
+        and any(word.search(line) for word in ids)
+        and any(re.search(rf"\b{re.escape(table)}\b", line) for table in tables)
     ]
 
 

@@ -38,6 +38,9 @@ FAMILIES: dict[str, Family] = {
 }
 """In the order in which a well supported family stands before an equally supported later one."""
 
+CLAIMED = frozenset({"Code", "Upstream", "Intended"})
+"""Families whose foreign titles may claim the absence of something in the source."""
+
 
 def plan(scene: Scene, hypothesis: str) -> Iterator[Wish]:
     """Yield the looks of a hypothesis, then those of its rivals as tests of them.
@@ -46,7 +49,7 @@ def plan(scene: Scene, hypothesis: str) -> Iterator[Wish]:
     """
     title = scene.title(hypothesis)
     family = scene.family(hypothesis)
-    if not is_own(title):
+    if not is_own(title) and family in CLAIMED:
         yield from plan_claim(scene, title)
     yield from FAMILIES[family].plan(scene)
     for entry in scene.hypotheses:
@@ -60,7 +63,7 @@ def judge_one(scene: Scene, hypothesis: str) -> Judgement:
     """Judge one hypothesis by its family; another author's by what its title claims, if that can be told."""
     title = scene.title(hypothesis)
     judged = FAMILIES[scene.family(hypothesis)].judge(scene)
-    if is_own(title):
+    if is_own(title) or scene.family(hypothesis) not in CLAIMED:
         return judged
     claim = judge_claim(scene, title)
     if claim is not None and claim.effect == "contradicts":

@@ -24,6 +24,7 @@ def scene_of(request: ModelRequest) -> Scene:
         findings=from_history(request),
         overview=dict(tools.get("overview", {})),
         tools=frozenset(spec["name"] for spec in tools.get("specs", [])),
+        schemas={spec["name"]: dict(spec.get("arguments") or {}) for spec in tools.get("specs", [])},
     )
 
 
@@ -44,7 +45,11 @@ def _wishes(scene: Scene, hypothesis: str) -> list[Wish]:
     wanted: list[Wish] = []
     for wish in plan(scene, hypothesis):
         made = scene.findings.done(wish.tool, wish.arguments)
-        if not made and all((w.tool, w.arguments) != (wish.tool, wish.arguments) for w in wanted):
+        if (
+            not made
+            and scene.fits(wish.tool, wish.arguments)
+            and all((w.tool, w.arguments) != (wish.tool, wish.arguments) for w in wanted)
+        ):
             wanted.append(wish)
     return wanted
 

@@ -124,7 +124,7 @@ def _poor(scene: Scene) -> bool:
         return True
     if "diagnostics" not in scene.case.roles:
         return False
-    return not about(scene, scene.numbers()[:3])
+    return not about(scene)
 
 
 def _inconclusive(scene: Scene, judged: dict[str, Judgement]) -> Json:

@@ -16,6 +16,7 @@ from resources.llm.providers.offline.printing import Printed, printed
 from resources.llm.providers.offline.scene import Scene
 from resources.llm.providers.offline.settings import (
     Setting,
+    exactly,
     in_calls,
     in_force,
     last_part,
@@ -115,7 +116,7 @@ def names_for(scene: Scene, key: str) -> frozenset[str]:
             for word in re.findall(r"[A-Za-z_]\w{3,}", line):
                 if len(wanted) > 5 and plain_name(word).removeprefix("m").endswith(wanted):
                     names.add(word)
-    return frozenset(names)
+    return frozenset({key, *names})
 
 
 def keys(scene: Scene, places: list[Ranked]) -> list[str]:
@@ -139,12 +140,20 @@ def keys(scene: Scene, places: list[Ranked]) -> list[str]:
                 break
         ours, theirs = known
         weight += 2.0 if ours and theirs and ours.value != theirs.value else 0.0
-        weight += 2.0 if theirs and any(matches(theirs.number, n) for n in numbers) else 0.0
-        weight += 1.0 if ours and any(matches(ours.number, n) for n in numbers) else 0.0
+        weight += _as_stated(theirs, numbers) + 0.5 * _as_stated(ours, numbers)
         weight += min(2.0, 0.7 * sum(word[:5] in stems for word in sorted(words_of(name))))
         weights[name] = weight
     chosen = [name for name in weights if weights[name] >= ENOUGH]
     return sorted(chosen, key=lambda name: (-weights[name], name))
+
+
+def _as_stated(setting: Setting | None, numbers: frozenset[float]) -> float:
+    """Return 2 for a value that the report states, 1 for one it may state in another unit."""
+    if setting is None or setting.number is None or setting.number in {0.0, 1.0}:
+        return 0.0
+    if exactly(setting.number, numbers):
+        return 2.0
+    return 0.8 if any(matches(setting.number, n) for n in numbers if n > 1) else 0.0
 
 
 def _member(record: Record, name: str) -> bool:
@@ -165,8 +174,10 @@ def reading(scene: Scene, key: str, places: list[Ranked]) -> Reading:
     found = [c for record in sources if record.tool.startswith("source.") for c in comparisons(record, names)]
     stated = bounds(scene.case.text("expectation", "external_expectation")) or bounds(scene.report_text())
     numbers = [s.number for s in (force, usual) if s is not None]
-    bound = next((b for b in stated if any(matches(n, b.number) for n in numbers)), None)
-    lines = printed(scene, functions[:3], scene.numbers()[:4])
+    exact = [b for b in stated if exactly(b.number, [n for n in numbers if n is not None])]
+    scaled = [b for b in stated if any(matches(n, b.number) for n in numbers)]
+    bound = next(iter(exact or scaled), None)
+    lines = printed(scene, functions[:3])
     where = next((r for r in sources if key in r.content), None)
     best = _governing(found, lines)
     return Reading(key, force, usual, best, bound, expected_numbers(scene), tuple(lines), where)
@@ -184,5 +195,8 @@ def _governing(found: list[Comparison], lines: list[Printed]) -> Comparison | No
 def best_reading(scene: Scene, places: list[Ranked]) -> Reading | None:
     """Return the reading of the setting that matters most, if one does."""
     readings = [reading(scene, key, places) for key in keys(scene, places)[:MAX_KEYS]]
-    deviating = [r for r in readings if r.deviates]
-    return next(iter(deviating or readings), None)
+    return min(
+        readings,
+        key=lambda r: (not r.deviates, r.bound is None or r.comparison is None, r.comparison is None),
+        default=None,
+    )

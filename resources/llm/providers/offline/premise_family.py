@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from resources.llm.providers.offline.code_family import READS, best_places, read_records
+from resources.llm.providers.offline.config_family import judge_configuration
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.limits import best_reading
 from resources.llm.providers.offline.printing import about, printed
@@ -176,6 +177,8 @@ def _users_doing(scene: Scene) -> Judgement | None:
     if found is None or found.comparison is None or found.limit is None or found.deviates:
         return _other_branch(scene)
     comparison, limit = found.comparison, found.limit
+    if comparison.refuses is None:
+        return _other_branch(scene)
     for line, value in found.logged():
         admitted = comparison.admits(value, limit)
         inside = found.bound.admits(value) if found.bound and found.bound.number == limit else admitted
@@ -208,15 +211,16 @@ def _other_branch(scene: Scene) -> Judgement | None:
     """The last logged line of the affected item was written under a condition about its state."""
     reads = [record for _, record in read_records(scene)[:READS]]
     found = best_reading(scene, best_places(scene, READS))
-    lines = [line for line in printed(scene, reads, scene.numbers()[:MAX_LOGGED]) if line.guard]
-    lines.sort(key=lambda line: line.line)
+    lines = [line for line in printed(scene, reads) if line.guard]
     if not lines:
         return None
     last = lines[-1]
     if found is not None and found.comparison is not None and found.comparison.line == last.guard:
         return None
+    config = judge_configuration(scene)
+    clean = config.effect == "contradicts" and last.refuses
     return Judgement(
-        "neutral",
+        "supports" if clean else "neutral",
         Confidence.PLAUSIBLE,
         support=(last.log, last.source),
         tested=(last.log, last.source),
@@ -262,7 +266,7 @@ def _documented(scene: Scene) -> Judgement | None:
 def _promised(scene: Scene) -> Judgement:
     searched = [_found(scene, item.arguments()) or [] for item in alleged(scene)]
     found = tuple(record for records in searched for record in records if not record.empty)
-    logged = tuple(dict.fromkeys(record for record, _ in about(scene, scene.numbers()[:MAX_LOGGED])))
+    logged = tuple(dict.fromkeys(record for record, _ in about(scene)))
     if found:
         return Judgement(
             "contradicts",

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from resources.llm.providers.offline.bounds import tail
+from resources.llm.providers.offline.bounds import block, tail, turns_away
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.scene import Scene
 from resources.llm.providers.offline.settings import number_of
+
+MAX_NAMES = 4
 
 MIN_LITERAL = 8
 """Literal characters a format needs, so that it recognises a line at all."""
@@ -29,6 +31,7 @@ class Printed:
     source: Record
     values: dict[str, str]
     guard: str
+    refuses: bool
 
     def number(self, name: str) -> float | None:
         """Return the logged value of a name as a number."""
@@ -43,15 +46,22 @@ def log_lines(scene: Scene) -> Iterator[tuple[Record, str]]:
                 yield record, line
 
 
-def about(scene: Scene, names: list[str]) -> list[tuple[Record, str]]:
-    """Return the log lines that hold one of the names as a whole word."""
-    words = [re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w])") for name in names]
-    return [(record, line) for record, line in log_lines(scene) if any(w.search(line) for w in words)]
+def about(scene: Scene) -> list[tuple[Record, str]]:
+    """Return the log lines about the affected things: those that hold most of the report's ids, in order."""
+    names = scene.ids() or scene.numbers()[:MAX_NAMES]
+    words = [re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w])") for name in names[:MAX_NAMES]]
+    counted = [(sum(w.search(line) is not None for w in words), r, line) for r, line in log_lines(scene)]
+    most = max((count for count, _, _ in counted), default=0)
+    unique: dict[str, tuple[Record, str]] = {}
+    for count, record, line in counted:
+        if count and count == most:
+            unique.setdefault(line, (record, line))
+    return list(unique.values())
 
 
-def printed(scene: Scene, sources: list[Record], names: list[str]) -> list[Printed]:
-    """Return the log lines about `names` that a statement of one of the sources wrote."""
-    lines = about(scene, names)
+def printed(scene: Scene, sources: list[Record]) -> list[Printed]:
+    """Return the log lines about the affected things that a statement of one of the sources wrote."""
+    lines = about(scene)
     found: list[Printed] = []
     if not lines:
         return found
@@ -66,7 +76,9 @@ def printed(scene: Scene, sources: list[Record], names: list[str]) -> list[Print
                 if match is not None:
                     values = dict(zip(map(tail, arguments), match.groups(), strict=False))
                     guard = _guard(source, number)
-                    found.append(Printed(line, record, statement, source, values, guard))
+                    after = "\n".join(source.content.splitlines()[number : number + 4])
+                    turned = turns_away(block(after))
+                    found.append(Printed(line, record, statement, source, values, guard, turned))
     return found
 
 

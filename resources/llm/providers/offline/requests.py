@@ -68,7 +68,7 @@ def _setting(scene: Scene) -> str:
 
 def _log(scene: Scene) -> str:
     reads = [record for _, record in read_records(scene)[:READS]]
-    lines = about(scene, scene.numbers()[:3])
+    lines = about(scene)
     name = things(scene)
     of = say(scene, f" of {name}", f" von {name}") if name else ""
     for record in reads[:1]:

@@ -57,6 +57,15 @@ class Scene:
     findings: Findings
     overview: Json = field(default_factory=dict)
     tools: frozenset[str] = frozenset()
+    schemas: dict[str, Json] = field(default_factory=dict)
+
+    def fits(self, tool: str, arguments: Json) -> bool:
+        """Say whether a tool offered here takes arguments of these names."""
+        schema = self.schemas.get(tool)
+        if schema is None:
+            return False
+        known = set(schema.get("properties", arguments))
+        return set(arguments) <= known and set(schema.get("required", ())) <= set(arguments)
 
     def family(self, hypothesis_id: str) -> str:
         """Return the mechanism family of a registered hypothesis."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from resources.llm.providers.offline.findings import Record
@@ -76,6 +76,11 @@ def matches(value: float | None, wanted: float) -> bool:
     if value is None:
         return False
     return any(value == wanted * unit or value * unit == wanted for unit in _UNITS)
+
+
+def exactly(value: float | None, numbers: Iterable[float]) -> bool:
+    """Say whether a number is one of `numbers` as it is written."""
+    return value is not None and value in set(numbers)
 
 
 def listed(record: Record) -> Iterator[tuple[str, str]]:
