@@ -1,16 +1,28 @@
 """A lock each Dagster run holds while its worker lives, so that a dead run can be told from a slow one.
 
 The lock is an `flock` on `<DAGSTER_HOME>/run_locks/<run id>`: the kernel frees it when the process dies,
-however it dies. The reaper sensor tries it; a started run whose lock is free has no worker.
+however it dies. A worker that ends its work writes a word into the file before it lets go; what is left of
+the run then is Dagster's own last events. So a started run has no worker when
+
+- its lock is free and the word is not there, or
+- for longer than `GRACE_S` its lock was never made, or the word is there (it died before or after its work).
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import time
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+GRACE_S = 120.0
+"""How long a run may take from its start to its lock, and from its work's end to its own end, in seconds."""
+
+_ENDED = b"ended"
+_RUN_ID = re.compile(r"[0-9a-f-]{8,64}", re.ASCII)
 
 
 def lock_folder(root: str | Path) -> Path:
@@ -23,28 +35,40 @@ def run_lock(root: str | Path, run_id: str) -> Iterator[None]:
     """Hold the lock of `run_id` for the duration of the block."""
     folder = lock_folder(root)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / run_id
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(folder / run_id, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-        path.unlink(missing_ok=True)
+        os.ftruncate(descriptor, 0)
+        try:
+            yield
+        finally:
+            os.pwrite(descriptor, _ENDED, 0)
     finally:
         os.close(descriptor)
 
 
-def worker_is_dead(root: str | Path, run_id: str) -> bool:
-    """Return True when the run once held its lock and no process holds it now."""
-    path = lock_folder(root) / run_id
+def worker_is_dead(root: str | Path, run_id: str, started: float, now: float | None = None) -> bool:
+    """Return True when the run that started at `started` (seconds of the epoch) has no worker any more."""
+    moment = time.time() if now is None else now
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(lock_folder(root) / run_id, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        return False
+        return moment - started > GRACE_S
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if os.pread(descriptor, len(_ENDED), 0) != _ENDED:
+            return True
+        return moment - os.fstat(descriptor).st_mtime > GRACE_S
+    except BlockingIOError:
         return False
-    else:
-        return True
     finally:
         os.close(descriptor)
+
+
+def forget_ended(root: str | Path, under_way: Container[str]) -> None:
+    """Remove the lock files of the runs that are not under way."""
+    folder = lock_folder(root)
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if _RUN_ID.fullmatch(path.name) and path.name not in under_way:
+            with suppress(OSError):
+                path.unlink()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from resources.llm.config import LLMConfig
-from resources.llm.gateway import LLMGateway
+from resources.llm.gateway import LLMGateway, PreviewGateway
 from resources.llm.providers.offline.analyst import answer as offline_answer
 from resources.tools.registry import ToolBoxFactory
 from viano_assets.data_files import CONFIG
@@ -31,7 +31,7 @@ from viano_assets.phases.interpretation.builder import CaseInterpreter
 from viano_assets.phases.interpretation.config import InterpretationConfig
 from viano_assets.phases.investigation.builder import InvestigationBuilder
 from viano_assets.phases.investigation.config import InvestigationConfig
-from viano_assets.phases.protocols import Phase, PhaseResult, ProgressSink
+from viano_assets.phases.protocols import ModelGateway, Phase, PhaseResult, ProgressSink
 
 CONFIG_VARIABLE = "VIANO_CONFIG"
 """Environment variable that names the folder of `*.local.toml` files."""
@@ -66,6 +66,7 @@ class Session:
         provider: str | None = None,
         planning_mode: str | None = None,
         progress: ProgressSink | None = None,
+        preview: bool = False,
     ) -> Session:
         """Open the parts of `home`.
 
@@ -75,6 +76,7 @@ class Session:
             planning_mode: `joint` or `separate` for revisions that have not started; None takes the
                 configured one.
             progress: receives live progress.
+            preview: the phases end at their next model call with `EgressShown`; nothing is sent.
 
         Raises:
             ConfigurationError: an unknown profile or a setting that cannot be used.
@@ -84,7 +86,9 @@ class Session:
         llm = LLMConfig.load(folder / "llm.local.toml")
         gateway = LLMGateway(llm, provider, spend_folder=home / "spend")
         tools = ToolBoxFactory(home / "cache", progress)
-        builders = _builders(folder, store, gateway, tools, planning_mode, progress)
+        asked = PreviewGateway(gateway) if preview else gateway
+        remote = any(link.provider.remote for link in gateway.links)
+        builders = _builders(folder, store, asked, tools, planning_mode, progress, remote=remote)
         return cls(home, folder, store, gateway, tools, builders, progress)
 
     async def run(
@@ -176,10 +180,12 @@ class Session:
 def _builders(
     folder: Path,
     store: CheckpointStore,
-    gateway: LLMGateway,
+    gateway: ModelGateway,
     tools: ToolBoxFactory,
     planning_mode: str | None,
     progress: ProgressSink | None,
+    *,
+    remote: bool,
 ) -> Mapping[Phase, PhaseBuilder]:
     interpretation = InterpretationConfig.load(folder / "analysis.local.toml")
     if planning_mode is not None:
@@ -188,9 +194,7 @@ def _builders(
     hypotheses = HypothesisConfig.load(folder / "analysis.local.toml")
     investigation = InvestigationConfig.load(folder / "investigation.local.toml")
     diagnosis = DiagnosisConfig.load(folder / "diagnosis.local.toml")
-    analyst: Callable[..., Mapping[str, Any]] | None = None
-    if any(link.provider.remote for link in gateway.links):
-        analyst = offline_answer
+    analyst: Callable[..., Mapping[str, Any]] | None = offline_answer if remote else None
     made: dict[Phase, PhaseBuilder] = {
         Phase.INTERPRETATION: CaseInterpreter(store, gateway, interpretation),
         Phase.HYPOTHESES: HypothesisBuilder(store, gateway, hypotheses),

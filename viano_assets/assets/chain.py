@@ -9,7 +9,7 @@ here: Dagster reads them when the op is defined.)
 
 import queue
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import dagster as dg
@@ -85,25 +85,35 @@ def _run_all(
     failed: list[_Failed] = []
 
     def work(key: str) -> None:
-        session = viano.session(provider=config.provider, progress=reports.put)
-        for report in run_partition(
-            session,
-            key,
-            with_case=with_case,
-            phases=phases,
-            retry_id=config.retry_id,
-            attempt_id=config.attempt_id,
-        ):
-            reports.put(report)
+        try:
+            session = viano.session(provider=config.provider, progress=reports.put)
+            for report in run_partition(
+                session,
+                key,
+                with_case=with_case,
+                phases=phases,
+                retry_id=config.retry_id,
+                attempt_id=config.attempt_id,
+            ):
+                reports.put(report)
+        finally:
+            reports.put(None)
 
     with ThreadPoolExecutor(min(config.threads, len(keys)) or 1, thread_name_prefix="case") as pool:
         futures = [pool.submit(work, key) for key in keys]
-        _announce_end(pool, futures, reports)
-        while (item := reports.get()) is not None:
-            if isinstance(item, Progress):
-                context.log.info("%s  %s  %s", item.case_id, item.phase, item.text)
-            else:
-                failed += _log(context, item)
+        working = len(keys)
+        try:
+            while working:
+                item = reports.get()
+                if item is None:
+                    working -= 1
+                elif isinstance(item, Progress):
+                    context.log.info("%s  %s  %s", item.case_id, item.phase, item.text)
+                else:
+                    failed += _log(context, item)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     for key, future in zip(keys, futures, strict=True):
         error = future.exception()
         if error is not None:
@@ -111,25 +121,6 @@ def _run_all(
                 _Failed(key, "", "defect", f"{type(error).__name__}: {error}", "report this defect")
             )
     return failed
-
-
-def _announce_end(
-    pool: ThreadPoolExecutor,
-    futures: Sequence[Future[None]],
-    reports: queue.SimpleQueue[PhaseReport | Progress | None],
-) -> None:
-    remaining = [len(futures)]
-
-    def done(_: Future[None]) -> None:
-        remaining[0] -= 1
-        if remaining[0] == 0:
-            reports.put(None)
-
-    for future in futures:
-        future.add_done_callback(done)
-    if not futures:
-        reports.put(None)
-    pool.shutdown(wait=False)
 
 
 def _log(context: dg.AssetExecutionContext, report: PhaseReport) -> list[_Failed]:

@@ -11,6 +11,7 @@ from viano_assets.assets.run_types import PhaseReport
 from viano_assets.errors import InputError, VianoError
 from viano_assets.package.model import Head
 from viano_assets.partitions import parse_key
+from viano_assets.phases.drive import assembled
 from viano_assets.phases.protocols import DispatchStatus, Phase, PhaseResult
 
 WAITING = frozenset({DispatchStatus.RETRY_PENDING, DispatchStatus.DEFERRED})
@@ -35,7 +36,7 @@ def run_partition(
     case_id, revision = parse_key(key)
     phase: Phase | None = None
     try:
-        head = session.store.latest(case_id)
+        head = assembled(session.store, session.store.latest(case_id))
         _check_revision(head, revision, key)
         if with_case:
             yield case_report(session, head, key, revision)

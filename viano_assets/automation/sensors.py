@@ -5,29 +5,26 @@ Each requests at most `PER_TICK` runs a tick. (Annotations are not postponed her
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
 from resources.dagster_viano import VianoResource
-from resources.run_lock import worker_is_dead
+from resources.run_lock import forget_ended, worker_is_dead
 from viano_assets.assets.specs import case_revisions
+from viano_assets.automation.heads import newest_heads
 from viano_assets.automation.jobs import analyse_case
-from viano_assets.errors import VianoError
 from viano_assets.package.model import Head
 from viano_assets.partitions import PARTITION_SET, CaseRevision
-from viano_assets.phases.protocols import Store
 
 PER_TICK = 100
 
+RETRY_TAG = "viano/retry"
+"""Run tag that names the waiting generation and the attempt at it."""
 
-def case_heads(store: Store, case_ids: list[str]) -> Iterator[Head]:
-    """Yield the heads of the cases that can be read; a damaged one stops nobody else."""
-    for case_id in case_ids:
-        try:
-            yield store.latest(case_id)
-        except VianoError:
-            continue
+FIRST_PAUSE_S = 60.0
+LONGEST_PAUSE_S = 3_600.0
+"""Pause between attempts at one waiting generation: 60 s after the first, then doubled, at most an hour."""
 
 
 @dg.sensor(
@@ -42,7 +39,7 @@ def register_cases(context: dg.SensorEvaluationContext, viano: VianoResource) ->
     known = set(context.instance.get_dynamic_partitions(PARTITION_SET))
     wanted = [
         CaseRevision(head.case_id, number).key
-        for head in case_heads(store, store.case_ids())
+        for head in newest_heads(store)
         for number in range(1, head.revision + 1)
     ]
     new = [key for key in wanted if key not in known]
@@ -64,28 +61,40 @@ def due_retries(context: dg.SensorEvaluationContext, viano: VianoResource) -> dg
     now = datetime.now(UTC)
     known = set(context.instance.get_dynamic_partitions(PARTITION_SET))
     requests = []
-    for head in case_heads(store, store.case_ids()):
-        overlay = head.manifest.overlay
+    for head in _due(newest_heads(store), now):
         key = CaseRevision(head.case_id, head.revision).key
-        if overlay is None or overlay.kind != "deferred" or overlay.not_before is None or key not in known:
+        if key not in known or store.in_work(head.case_id):
             continue
-        if datetime.fromisoformat(overlay.not_before) > now:
-            continue
-        run_key = _next_run_key(context.instance, f"{key}:g{head.generation}")
+        run_key = next_run_key(context.instance, f"{key}:g{head.generation}", now)
         if run_key is not None:
-            requests.append(dg.RunRequest(run_key=run_key, partition_key=key, tags={"viano/retry": run_key}))
-    return dg.SensorResult(run_requests=requests[:PER_TICK], skip_reason=None if requests else "nothing due")
+            requests.append(dg.RunRequest(run_key=run_key, partition_key=key, tags={RETRY_TAG: run_key}))
+        if len(requests) == PER_TICK:
+            break
+    return dg.SensorResult(run_requests=requests, skip_reason=None if requests else "nothing due")
 
 
-def _next_run_key(instance: dg.DagsterInstance, base: str) -> str | None:
-    """Return the run key of the next attempt at `base`, or None while one is in flight."""
+def _due(heads: Iterator[Head], now: datetime) -> Iterator[Head]:
+    for head in heads:
+        overlay = head.manifest.overlay
+        if overlay is None or overlay.kind != "deferred" or overlay.not_before is None:
+            continue
+        if datetime.fromisoformat(overlay.not_before) <= now:
+            yield head
+
+
+def next_run_key(instance: dg.DagsterInstance, base: str, now: datetime) -> str | None:
+    """Return the run key of the next attempt at `base`; None while one is in flight or just over."""
+    pause = FIRST_PAUSE_S
     for attempt in range(1, 100):
         run_key = f"{base}:attempt{attempt}"
-        runs = instance.get_runs(filters=dg.RunsFilter(tags={"viano/retry": run_key}), limit=1)
-        if not runs:
+        records = instance.get_run_records(filters=dg.RunsFilter(tags={RETRY_TAG: run_key}), limit=1)
+        if not records:
             return run_key
-        if not runs[0].is_finished:
+        record = records[0]
+        over_since = now - record.update_timestamp.replace(tzinfo=UTC)
+        if not record.dagster_run.is_finished or over_since < timedelta(seconds=pause):
             return None
+        pause = min(2 * pause, LONGEST_PAUSE_S)
     return None
 
 
@@ -97,14 +106,21 @@ def _next_run_key(instance: dg.DagsterInstance, base: str) -> str | None:
 )
 def reap_dead_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
     """Report started runs as failed when the kernel has freed their worker's lock."""
+    instance = context.instance
+    root = instance.root_directory
+    statuses = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
     reaped = []
-    for run in context.instance.get_runs(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
-        if worker_is_dead(context.instance.root_directory, run.run_id):
-            context.instance.report_run_failed(
+    records = instance.get_run_records(filters=dg.RunsFilter(statuses=statuses))
+    for record in records:
+        run = record.dagster_run
+        started = record.start_time or record.create_timestamp.replace(tzinfo=UTC).timestamp()
+        if worker_is_dead(root, run.run_id, started):
+            instance.report_run_failed(
                 run,
                 message="The worker process of this run died. Materialise the partition again to continue.",
             )
             reaped.append(run.run_id)
+    forget_ended(root, {record.dagster_run.run_id for record in records} - set(reaped))
     return dg.SkipReason(f"ended {len(reaped)} dead runs: {', '.join(reaped)}" if reaped else "no dead run")
 
 

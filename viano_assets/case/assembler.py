@@ -16,7 +16,7 @@ from viano_assets.canonical import canonical_json
 from viano_assets.case.inputs import RawInput, is_added, role_of
 from viano_assets.case.lifecycle import Lifecycle
 from viano_assets.case.model import CaseDocument, CaseSource, InputFile
-from viano_assets.case.ports import CaseStore, ReadStore
+from viano_assets.case.ports import CommitStore, ReadStore
 from viano_assets.case.readers import ReportReading, check_report, read_report
 from viano_assets.case.redaction import RULES
 from viano_assets.case.view import pins_of
@@ -59,7 +59,7 @@ class CaseAssembler:
         store: where the packages are.
     """
 
-    def __init__(self, store: CaseStore) -> None:
+    def __init__(self, store: CommitStore) -> None:
         self._store = store
 
     def assemble(self, head: Head) -> Head:

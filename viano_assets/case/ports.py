@@ -20,7 +20,15 @@ class ReadStore(Protocol):
         ...
 
 
-class CaseStore(ReadStore, Protocol):
+class CommitStore(ReadStore, Protocol):
+    """Continuing a case."""
+
+    def commit(self, head: Head, change: Change) -> Head:
+        """Publish the next generation."""
+        ...
+
+
+class CaseStore(CommitStore, Protocol):
     """Creating and continuing a case."""
 
     def case_ids(self) -> list[str]:
@@ -33,10 +41,6 @@ class CaseStore(ReadStore, Protocol):
 
     def latest(self, case_id: str, package_id: str | None = None, audit_history: bool = False) -> Head:
         """Return the validated head."""
-        ...
-
-    def commit(self, head: Head, change: Change) -> Head:
-        """Publish the next generation."""
         ...
 
     def lock(self, case_id: str) -> AbstractContextManager[None]:

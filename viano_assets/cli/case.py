@@ -9,8 +9,10 @@ from typing import Any
 import click
 
 from viano_assets.case.intake import import_case
-from viano_assets.cli.options import Output, common
+from viano_assets.cli.interruption import interrupted
+from viano_assets.cli.options import Output, common, emit
 from viano_assets.cli.progress import LiveProgress
+from viano_assets.cli.transfer import egress, export, gc, import_package
 from viano_assets.errors import InputError, PackageError
 from viano_assets.package.store import CheckpointStore
 from viano_assets.partitions import CaseRevision, check_case_id, parse_key
@@ -24,8 +26,8 @@ def case() -> None:
     """Import, list, show, verify, resume, reopen and transfer cases."""
 
 
-def _emit(out: Output, document: dict[str, Any], text: str) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False) if out.json else text)
+for _command in (egress, export, import_package, gc):
+    case.add_command(_command)
 
 
 @case.command("import")
@@ -65,7 +67,7 @@ def import_(
         "state": head.manifest.lifecycle,
         "inputs": sorted(head.raw_inputs()),
     }
-    _emit(out, document, f"Imported {case_id} as partition {key}.\nNext: viano run {case_id}")
+    emit(out, document, f"Imported {case_id} as partition {key}.\nNext: viano run {case_id}")
 
 
 @case.command("list")
@@ -122,13 +124,14 @@ def show(out: Output, case_id: str, revision: int | None) -> None:
             where=case_id,
             hint=f"revisions 1 to {head.revision} exist",
         )
-    view = case_view(store, head, revision or head.revision)
+    number = revision or head.revision
+    view = case_view(store, head, number) | {"interrupted": interrupted(store, head, number)}
     if out.json:
         click.echo(json.dumps(view, ensure_ascii=False, allow_nan=False))
         return
     from viano_assets.cli.render import print_case, print_reading  # noqa: PLC0415
 
-    print_reading(store, head, revision or head.revision)
+    print_reading(store, head, number)
     print_case(view, home=out.home)
 
 
@@ -147,7 +150,7 @@ def verify(out: Output, case_id: str, audit_history: bool) -> None:
     lines = [f"{case_id}: {counts['artifacts']} artifacts, {counts['evidence']} evidence records"]
     lines += [f"  {problem['code']}: {problem['message']} ({problem['where']})" for problem in problems]
     lines.append("Everything holds." if not problems else f"{len(problems)} problems.")
-    _emit(out, report, "\n".join(lines))
+    emit(out, report, "\n".join(lines))
     raise SystemExit(1 if problems else 0)
 
 
@@ -159,7 +162,7 @@ def resume(out: Output, case_id: str) -> None:
     from viano_assets.case.reopening import resume_case  # noqa: PLC0415
 
     head = resume_case(CheckpointStore(out.home), check_case_id(case_id))
-    _emit(
+    emit(
         out,
         {"case_id": case_id, "generation": head.generation, "state": head.manifest.lifecycle},
         f"{case_id} is {head.manifest.lifecycle} again.\nNext: viano run {case_id}",
@@ -178,7 +181,7 @@ def reopen(out: Output, case_id: str, comment: str | None, attach: tuple[Path, .
     check_case_id(case_id)
     head = reopen_case(CheckpointStore(out.home), case_id, comment=comment, attachments=attach)
     key = CaseRevision(case_id, head.revision).key
-    _emit(
+    emit(
         out,
         {
             "case_id": case_id,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,6 +70,11 @@ class reporting:  # noqa: N801  # used like a function, as contextlib's own mana
             click.echo(f"error[defect]: {type(error).__name__}: {one_line(str(error))[:300]}", err=True)
             click.echo(f"hint: {DEFECT_HINT}", err=True)
             raise SystemExit(1)
+
+
+def emit(out: Output, document: Mapping[str, Any], text: str) -> None:
+    """Answer with the document on one line or with the text."""
+    click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False) if out.json else text)
 
 
 def one_line(text: str) -> str:

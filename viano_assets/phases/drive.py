@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from viano_assets.case.assembler import CaseAssembler
+from viano_assets.case.lifecycle import Lifecycle
 from viano_assets.errors import DefectError
 from viano_assets.package.model import Head
 from viano_assets.phases.common import invalid_attempts
@@ -68,7 +70,7 @@ async def drive(
         BusyError: another process works on the case.
     """
     with store.lock(case_id):
-        head = store.latest(case_id)
+        head = assembled(store, store.latest(case_id))
         at_start = invalid_attempts(head, phase)
         for number in range(1, MAX_DISPATCHES + 1):
             before = invalid_attempts(head, phase)
@@ -85,6 +87,13 @@ async def drive(
         where=case_id,
         hint="report this; the case lost nothing and can be run again",
     )
+
+
+def assembled(store: Store, head: Head) -> Head:
+    """Complete an import that died between its two generations; any other head is returned unchanged."""
+    if head.manifest.lifecycle != Lifecycle.RECEIVED.value:
+        return head
+    return CaseAssembler(store).assemble(head)
 
 
 def _tell(progress: ProgressSink | None, result: PhaseResult, case_id: str, number: int) -> None:
