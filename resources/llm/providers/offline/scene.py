@@ -83,9 +83,13 @@ class Scene:
         return None
 
     def report_text(self) -> str:
-        """Return the title and all sources as one text, for ranking."""
-        text = f"{self.case.title}\n\n{self.case.text()}"
-        return text[:RANK_CHARS]
+        """Return the title and all sources as one text, for ranking; what another source says stands once."""
+        parts = [f"# {self.case.title}"]
+        for source in self.case.sources:
+            text = source.text.strip()
+            if text and not any(text in part for part in parts):
+                parts.append(f"```\n{text}\n```" if source.kind == "code_block" else text)
+        return "\n\n".join(parts)[:RANK_CHARS]
 
     def ids(self) -> list[str]:
         """Return the numbers the report gives as ids of things, most often given first."""
