@@ -30,7 +30,7 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came out; `bm25` and `constant` are the baselines on the same case."""
+    """What came out; `bm25` and `constant` are the baselines on the same case, `cause` what was confirmed."""
 
     job: Job
     right: bool
@@ -41,6 +41,7 @@ class Outcome(NamedTuple):
     bm25: bool
     constant: bool
     seconds: float
+    cause: str
 
 
 def run_inputs(
@@ -81,6 +82,7 @@ def run_job(job: Job) -> Outcome:
         judge.bm25_right(case, gold),
         judge.constant_right(gold),
         time.monotonic() - started,
+        str((diagnosis.get("root_cause") or {}).get("summary", "")),
     )
 
 

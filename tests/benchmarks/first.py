@@ -50,7 +50,8 @@ def synthetic() -> list[Outcome]:
             name = f"{job.family}-{job.variant}-{job.seed}{'-twin' if job.twin else ''} {job.language}"
             word = "right" if outcome.right else "CONFIRMED WRONG" if outcome.confirmed_wrong else "not right"
             sys.stderr.write(
-                f"{name:<18} {word:<15} {outcome.status} {outcome.kind}, {outcome.seconds:.1f} s\n"
+                f"{name:<18} {word:<15} {outcome.status} {outcome.kind}, {outcome.seconds:.1f} s"
+                f"{'' if outcome.right else '; ' + outcome.cause}\n"
             )
     return outcomes
 
