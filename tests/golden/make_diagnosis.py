@@ -46,7 +46,8 @@ async def _diagnose(store: CheckpointStore, case_id: str, answers: Sequence[Any]
 async def _make(home: Path) -> dict[str, dict[str, str]]:
     store = CheckpointStore(home)
     expected = {}
-    for case_id in ("CONFIRMED", "INCONCLUSIVE", "NEVER-VALID", "GERMAN-CONFIRMED", "GERMAN-INCONCLUSIVE"):
+    kinds = ("CONFIRMED", "INCONCLUSIVE", "NEVER-VALID")
+    for case_id in (*kinds, *(f"GERMAN-{kind}" for kind in kinds)):
         language = "de" if case_id.startswith("GERMAN") else "en"
         head = await investigated(store, case_id, world=World(language=language))
         names = inputs_of(store, head)[1]

@@ -17,19 +17,24 @@ from viano_assets.phases.diagnosis.ground import Ground
 from viano_assets.phases.diagnosis.inputs import Inputs
 from viano_assets.phases.diagnosis.localisation import cited_order, strength_order
 from viano_assets.phases.diagnosis.rules import check
+from viano_assets.phases.diagnosis.wording import Wording
 from viano_assets.phases.investigation.artifacts import HypothesisEnd
 from viano_assets.phases.wire import Confidence
 
 
-def invalid_answers(inputs: Inputs, count: int) -> DiagnosisAnswer:
-    """Return the deterministic evaluation after the last invalid answer; it alleges no cause."""
-    reason = f"None of {count} final answers passed the checks, so no answer was accepted."
-    untested = Countercheck(adequate=False, reason="No accepted answer evaluates it.", evidence_ids=())
+def invalid_answers(inputs: Inputs, count: int, language: str | None = None) -> DiagnosisAnswer:
+    """Return the deterministic evaluation after the last invalid answer; it alleges no cause.
+
+    `language` is that of the case unless an earlier controller spoke another.
+    """
+    t = Wording(inputs.interpretation.case.language if language is None else language)
+    reason = t("None of {count} final answers passed the checks, so no answer was accepted.", count=count)
+    untested = Countercheck(adequate=False, reason=t("No accepted answer evaluates it."), evidence_ids=())
     evaluations = tuple(
         FinalEvaluation(
             hypothesis_id=end.hypothesis_id,
             verdict=Verdict.UNDETERMINED,
-            reason="No accepted answer evaluates it; its end state in the investigation stands.",
+            reason=t("No accepted answer evaluates it; its end state in the investigation stands."),
             support=(),
             against=(),
             scope_limits=(),
@@ -46,11 +51,11 @@ def invalid_answers(inputs: Inputs, count: int) -> DiagnosisAnswer:
         confidence=Confidence.UNASSESSED,
         evaluations=evaluations,
         inconclusive_evidence_ids=(),
-        remaining_uncertainty=("The stored evidence has not been evaluated as a whole.",),
+        remaining_uncertainty=(t("The stored evidence has not been evaluated as a whole."),),
         final_reason=reason,
         review_actions=(
-            "Read the stored evidence and the end states of the hypotheses.",
-            "Read the rejected answers and their issues, then reopen the case with another model.",
+            t("Read the stored evidence and the end states of the hypotheses."),
+            t("Read the rejected answers and their issues, then reopen the case with another model."),
         ),
     )
 
@@ -71,7 +76,9 @@ def not_examined(inputs: Inputs, answer: DiagnosisAnswer) -> list[str]:
     found = [item.text for item in inputs.investigation.not_examined]
     for evaluation in answer.evaluations:
         found += [f"{evaluation.hypothesis_id}: {limit}" for limit in evaluation.scope_limits]
-    found += [f"Not in the report: {text}" for text in inputs.interpretation.answer.missing_information]
+    t = Wording(inputs.interpretation.case.language)
+    missing = inputs.interpretation.answer.missing_information
+    found += [t("Not in the report: {text}", text=text) for text in missing]
     return list(dict.fromkeys(found))
 
 
@@ -79,35 +86,48 @@ def deciding_question(inputs: Inputs, answer: DiagnosisAnswer) -> str | None:
     """Return the one observation that would separate the top two hypotheses; None when confirmed."""
     if answer.status == "confirmed":
         return None
+    t = Wording(inputs.interpretation.case.language)
     ends = {end.hypothesis_id: end for end in inputs.investigation.hypotheses}
     order = [ends[e.hypothesis_id] for e in strength_order(answer, inputs.standings())]
     open_ends = [end for end in order if end.status != "rejected"]
     if len(open_ends) >= 2:
-        return _between(open_ends[0], open_ends[1])
-    if open_ends and (refuting := _first(open_ends[0], "falsifying_evidence")):
-        return (
-            f"Is this to be seen: {refuting} If so, {open_ends[0].hypothesis_id} falls, the last that stands."
+        return _between(t, open_ends[0], open_ends[1])
+    if open_ends and (refuting := _first(t, open_ends[0], "falsifying_evidence")):
+        return t(
+            "Is this to be seen: {finding}? If so, {one} falls, the last that stands.",
+            finding=refuting,
+            one=open_ends[0].hypothesis_id,
         )
     missing = inputs.interpretation.answer.missing_information
     return missing[0] if missing else answer.review_actions[0]
 
 
-def _first(end: HypothesisEnd, field: str) -> str | None:
+def _first(t: Wording, end: HypothesisEnd, field: str) -> str | None:
     texts = end.entry.get(field) or []
-    return f"“{str(texts[0]).strip().rstrip('.?!')}”" if texts else None
+    return t("“{text}”", text=str(texts[0]).strip().rstrip(".?!")) if texts else None
 
 
-def _between(first: HypothesisEnd, second: HypothesisEnd) -> str:
+def _between(t: Wording, first: HypothesisEnd, second: HypothesisEnd) -> str:
     """Prefer what would refute the stronger and is expected of the weaker one."""
     one, two = first.hypothesis_id, second.hypothesis_id
-    refuting = _first(first, "falsifying_evidence")
+    refuting = _first(t, first, "falsifying_evidence")
     if refuting is not None:
-        outcome = f"If so, it speaks against {one} and leaves {two}; if not, {one} stands."
-        return f"Can this be seen: {refuting}? {outcome}"
-    expected = _first(second, "expected_evidence")
+        return t(
+            "Can this be seen: {finding}? If so, it speaks against {one} and leaves {two}; "
+            "if not, {one} stands.",
+            finding=refuting,
+            one=one,
+            two=two,
+        )
+    expected = _first(t, second, "expected_evidence")
     if expected is not None:
-        return f"Can this be seen: {expected}? If so, it speaks for {two}; if not, {one} stands."
-    return f"Which observation is expected of {one} and excluded by {two}?"
+        return t(
+            "Can this be seen: {finding}? If so, it speaks for {two}; if not, {one} stands.",
+            finding=expected,
+            one=one,
+            two=two,
+        )
+    return t("Which observation is expected of {one} and excluded by {two}?", one=one, two=two)
 
 
 def robustness(answer: DiagnosisAnswer, ground: Ground) -> list[dict[str, Any]]:

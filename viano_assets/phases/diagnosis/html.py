@@ -16,21 +16,23 @@ from viano_assets.phases.diagnosis.claims import split_quotes, text_lines
 from viano_assets.phases.diagnosis.ground import quoted_at
 from viano_assets.phases.diagnosis.summary import (
     HARMLESS,
-    calibration_text,
-    disagreement_text,
+    confidence_text,
+    end_text,
+    firmness,
     location_text,
     place_text,
+    places_title,
     ranked_places,
-    robustness_text,
-    words,
+    tested_text,
 )
+from viano_assets.phases.diagnosis.wording import Wording
 from viano_assets.phases.markdown import plain
 
 if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-VERSION = 1
+VERSION = 2
 """Version of the page (docs/reading.md says when it changes)."""
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
@@ -59,7 +61,6 @@ def _template() -> Template:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    environment.filters["words"] = words
     environment.filters["place"] = location_text
     environment.filters["marked"] = _marked
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
@@ -119,6 +120,7 @@ def diagnosis_html(document: Mapping[str, Any], records: Mapping[str, EvidenceRe
     quotes = [quote for text in _texts(diagnosis) for quote in split_quotes(text)[1::2]]
     cards = {name: _card(records[name], cause, quotes) for name in ids}
     selected = diagnosis["selected_hypothesis"]
+    t = Wording.of(document)
     hypotheses = sorted(document["hypotheses"], key=lambda item: item["id"] != selected)
     page = _template().render(
         document=document,
@@ -126,7 +128,12 @@ def diagnosis_html(document: Mapping[str, Any], records: Mapping[str, EvidenceRe
         hypotheses=hypotheses,
         cards=cards,
         places=ranked_places(document),
-        calibration=calibration_text(document),
-        firmness=[text for text in (robustness_text(document), disagreement_text(document)) if text],
+        places_title=places_title(document),
+        confidence=confidence_text(document),
+        firmness=firmness(document),
+        t=t,
+        words=t.words,
+        tested=[tested_text(t, item["evaluation"]["countercheck"]) for item in hypotheses],
+        ends=[end_text(t, item) for item in hypotheses],
     )
     return page.rstrip().encode() + b"\n"

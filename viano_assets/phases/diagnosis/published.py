@@ -196,7 +196,8 @@ def _judged(
         count = context.data["policy"]["max_invalid_responses"]
         if len(rejections(head)) < count:
             raise _broken(head, "it names no call and not enough answers were rejected")
-        return None, invalid_answers(inputs, count)
+        language = EARLIER_CONTROLLERS.get(str(document.get("controller")))
+        return None, invalid_answers(inputs, count, language)
     call = read_call(store, head, document["call"], PHASE)
     recorded = declared_by(head, call.binding.path)[0].generation
     check_request(head, call, request_at(store, head, context, before=recorded))

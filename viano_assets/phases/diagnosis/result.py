@@ -31,11 +31,14 @@ MAX_ADDED = 3
 
 SCHEMA = "diagnosis-result-v1"
 FAILURE_SCHEMA = "failure-report-v1"
-CONTROLLER = "diagnosis-controller-1"
+CONTROLLER = "diagnosis-controller-2"
 """Version of everything that is derived. A change of what a result derives needs the next number."""
 
-EARLIER_CONTROLLERS: frozenset[str] = frozenset()
-"""Versions whose results are held by their hashes and not derived anew."""
+EARLIER_CONTROLLERS: Mapping[str, str | None] = {"diagnosis-controller-1": "en"}
+"""Versions whose results are held by their hashes and not derived anew.
+
+The value is the language they spoke whatever the report's was; None for the report's.
+"""
 
 
 def payload_bytes(document: Mapping[str, Any]) -> bytes:

@@ -7,9 +7,10 @@ from typing import Any
 
 from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.phases.diagnosis.claims import text_lines
+from viano_assets.phases.diagnosis.wording import Wording
 from viano_assets.phases.markdown import escape
 
-VERSION = 1
+VERSION = 2
 """Version of the Markdown (docs/reading.md says when it changes)."""
 
 EXCERPT_LINES = 20
@@ -74,71 +75,97 @@ def diagnosis_markdown(document: Mapping[str, Any], records: Mapping[str, Eviden
 
 def headline(document: Mapping[str, Any]) -> str:
     """Return the verdict in a few words."""
-    diagnosis = document["diagnosis"]
+    diagnosis, t = document["diagnosis"], Wording.of(document)
     if diagnosis["status"] == "confirmed":
-        return f"confirmed: {diagnosis['selected_hypothesis']}"
-    return f"inconclusive: {words(diagnosis['inconclusive_kind'])}"
+        return t("confirmed: {name}", name=diagnosis["selected_hypothesis"])
+    return t("inconclusive: {kind}", kind=t.words(diagnosis["inconclusive_kind"]))
 
 
 def confidence_text(document: Mapping[str, Any]) -> str:
     """Return effective and, when it differs, requested confidence, with the calibration that applied."""
+    t = Wording.of(document)
     effective, requested = document["effective_confidence"], document["requested_confidence"]
-    asked = f" (requested: {words(requested)})" if requested != effective else ""
-    return f"{words(effective)}{asked}; {calibration_text(document)}"
+    asked = t(" (requested: {level})", level=t.words(requested)) if requested != effective else ""
+    return f"{t.words(effective)}{asked}; {calibration_text(document)}"
 
 
 def calibration_text(document: Mapping[str, Any]) -> str:
     """Return how often results of this level were right, or that this has not been measured."""
-    calibration = document["calibration"]
+    calibration, t = document["calibration"], Wording.of(document)
     level = (calibration.get("levels") or {}).get(document["effective_confidence"])
     if not level:
-        return f"reliability of this level: {calibration.get('status', 'not measured')}"
+        status = t.words(calibration.get("status", "not measured"))
+        return t("reliability of this level: {status}", status=status)
     if level.get("rate") is None:
-        return f"reliability of this level: {level['right']} of {level['n']} known cases right"
-    low, high = level["interval"]
-    return (
-        f"reliability of this level: {100 * level['rate']:.0f} % of {level['n']} known cases right "
-        f"(95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
+        text = "reliability of this level: {right} of {n} known cases right"
+        return t(text, right=level["right"], n=level["n"])
+    rate, low, high = (f"{100 * share:.0f}" for share in (level["rate"], *level["interval"]))
+    return t(
+        "reliability of this level: {rate} % of {n} known cases right (95 % interval {low} to {high} %)",
+        rate=rate,
+        n=level["n"],
+        low=low,
+        high=high,
     )
 
 
 def disagreement_text(document: Mapping[str, Any]) -> str | None:
     """Return what the offline analyst thinks otherwise, or None when nothing is to be said."""
-    other = document["analyst_disagreement"]
+    other, t = document["analyst_disagreement"], Wording.of(document)
     if other is None:
         return None
     if not other["analyst_valid"]:
-        return "The offline analyst gave no valid evaluation to compare with."
+        return t("The offline analyst gave no valid evaluation to compare with.")
     if other["agrees"]:
-        return "The offline analyst comes to the same result."
-    names = ", ".join(words(name) for name in other["differences"])
-    chosen = other["analyst_selected_hypothesis"] or words(other["analyst_inconclusive_kind"] or "")
-    return f"The offline analyst differs in {names}: {other['analyst_status']} {chosen}".rstrip()
+        return t("The offline analyst comes to the same result.")
+    names = ", ".join(t.words(name) for name in other["differences"])
+    chosen = other["analyst_selected_hypothesis"] or t.words(other["analyst_inconclusive_kind"] or "")
+    status = t.words(other["analyst_status"])
+    text = "The offline analyst differs in {names}: {status} {chosen}"
+    return t(text, names=names, status=status, chosen=chosen).rstrip()
 
 
 def robustness_text(document: Mapping[str, Any]) -> str | None:
     """Return which single records the result hangs on."""
-    entries = document["robustness"]
+    entries, t = document["robustness"], Wording.of(document)
     if not entries:
         return None
     fragile = [entry["evidence_id"] for entry in entries if not entry["stands"]]
     if not fragile:
-        return f"The checks would pass without any single one of the {len(entries)} cited records."
-    return (
-        f"Without {', '.join(fragile)} the checks would not pass; without any other single record they would."
+        text = "The checks would pass without any single one of the {count} cited records."
+        return t(text, count=len(entries))
+    return t(
+        "Without {names} the checks would not pass; without any other single record they would.",
+        names=", ".join(fragile),
     )
 
 
+def rejected_text(document: Mapping[str, Any]) -> str | None:
+    """Return how many answers the checks rejected before this result, or None when there was none."""
+    count = len(document["rejected_answers"])
+    text = "Answers of the model that the checks rejected: {count}."
+    return Wording.of(document)(text, count=count) if count else None
+
+
+def places_title(document: Mapping[str, Any]) -> str:
+    """Return the heading of the ranked places: a claim only when the cause is confirmed."""
+    claim = document["diagnosis"]["status"] == "confirmed"
+    t = Wording.of(document)
+    return t("Where") if claim else t("Where to look first (a ranking, not a claim)")
+
+
 def _verdict(document: Mapping[str, Any]) -> Iterator[str]:
-    diagnosis = document["diagnosis"]
+    diagnosis, t = document["diagnosis"], Wording.of(document)
     yield from (f"# {escape(document['title'])}", "", f"**{escape(headline(document))}**", "")
     cause = diagnosis["root_cause"]
     if cause is not None:
         yield from (escape(cause["summary"]), "", escape(cause["technical_description"]), "")
-    yield from (escape(diagnosis["final_reason"]), "", f"Confidence: {escape(confidence_text(document))}", "")
+    confidence = t("Confidence: {text}", text=escape(confidence_text(document)))
+    yield from (escape(diagnosis["final_reason"]), "", confidence, "")
     if document["deciding_question"]:
-        yield from ("## The question that would decide it", "", escape(document["deciding_question"]), "")
-    yield from _list("What a person should do next", diagnosis["review_actions"])
+        title = t("The question that would decide it")
+        yield from (f"## {title}", "", escape(document["deciding_question"]), "")
+    yield from _list(t("What a person should do next"), diagnosis["review_actions"])
 
 
 def ranked_places(document: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -153,10 +180,10 @@ def _places(document: Mapping[str, Any]) -> Iterator[str]:
     ranked = document["localisation"]
     if not any(ranked.values()):
         return
-    claim = document["diagnosis"]["status"] == "confirmed"
-    yield from ("## Where" if claim else "## Where to look first (a ranking, not a claim)", "")
+    t = Wording.of(document)
+    yield from (f"## {places_title(document)}", "")
     for kind, place in ranked_places(document):
-        yield f"- {kind}: {escape(location_text(place))} ({place['basis']})"
+        yield f"- {t.words(kind)}: {escape(location_text(place))} ({t.words(place['basis'])})"
     yield ""
 
 
@@ -164,44 +191,58 @@ def _evidence(document: Mapping[str, Any], records: Mapping[str, EvidenceRecord]
     ids = [name for name in document["shown_evidence"] if name in records]
     if not ids:
         return
-    yield from ("## Evidence", "")
+    t = Wording.of(document)
+    yield from (f"## {t('Evidence')}", "")
     for name in ids:
         record = records[name]
-        yield f"**{name}** {escape(place_text(record))} — {record.completeness.value}, {escape(record.tool)}"
+        completeness = t.words(record.completeness.value)
+        yield f"**{name}** {escape(place_text(record))} — {completeness}, {escape(record.tool)}"
         yield ""
         lines, more = excerpt_lines(record)
         yield from (f"    {line}" for line in lines)
         if more:
-            yield f"    … {more} more lines"
+            yield f"    … {t('{count} more lines', count=more)}"
         yield ""
 
 
 def _hypotheses(document: Mapping[str, Any], records: Mapping[str, EvidenceRecord]) -> Iterator[str]:
-    yield from ("## Hypotheses", "")
+    t = Wording.of(document)
+    yield from (f"## {t('Hypotheses')}", "")
     for item in document["hypotheses"]:
         evaluation = item["evaluation"]
         yield f"### {item['id']}: {escape(item['title'])}"
         yield ""
-        yield f"{words(evaluation['verdict'])}. {escape(evaluation['reason'])}"
+        yield f"{t.words(evaluation['verdict'])}. {escape(evaluation['reason'])}"
         yield ""
-        for side, title in (("support", "For"), ("against", "Against")):
+        for side, title in (("support", t("For")), ("against", t("Against"))):
             if evaluation[side]:
                 yield f"- {title}: {escape('; '.join(_cite(name, records) for name in evaluation[side]))}"
-        for contradiction in evaluation["contradictions"]:
-            yield f"- Contradiction {contradiction['evidence_id']}: {escape(contradiction['explanation'])}"
+        for entry in evaluation["contradictions"]:
+            yield f"- {t('Contradiction')} {entry['evidence_id']}: {escape(entry['explanation'])}"
         check = evaluation["countercheck"]
-        tested = "adequate" if check["adequate"] else "not adequate"
         found = " ".join(check["evidence_ids"])
-        yield f"- Countercheck {tested}: {escape(check['reason'])} {found}".rstrip()
-        yield (
-            f"- End of the investigation: {words(item['status'])}, {words(item['terminal_reason'])}, "
-            f"confidence {words(item['effective_confidence'])}"
-        )
+        yield f"- {tested_text(t, check)}: {escape(check['reason'])} {found}".rstrip()
+        yield f"- {end_text(t, item)}"
         yield from (
-            f"- Open question: {escape(text)}"
+            f"- {t('Open question')}: {escape(text)}"
             for text in (*item.get("open_questions", ()), *item["questions"])
         )
         yield ""
+
+
+def tested_text(t: Wording, countercheck: Mapping[str, Any]) -> str:
+    """Return whether an alternative was really tested."""
+    return t("Countercheck adequate") if countercheck["adequate"] else t("Countercheck not adequate")
+
+
+def end_text(t: Wording, hypothesis: Mapping[str, Any]) -> str:
+    """Return how the investigation left a hypothesis."""
+    return t(
+        "End of the investigation: {status}, {reason}, confidence {level}",
+        status=t.words(hypothesis["status"]),
+        reason=t.words(hypothesis["terminal_reason"]),
+        level=t.words(hypothesis["effective_confidence"]),
+    )
 
 
 def _cite(name: str, records: Mapping[str, EvidenceRecord]) -> str:
@@ -210,14 +251,16 @@ def _cite(name: str, records: Mapping[str, EvidenceRecord]) -> str:
 
 
 def _limits(document: Mapping[str, Any]) -> Iterator[str]:
-    yield from _list("Remaining uncertainty", document["diagnosis"]["remaining_uncertainty"])
-    yield from _list("Not examined", document["not_examined"])
-    checks = [robustness_text(document), disagreement_text(document)]
-    if document["rejected_answers"]:
-        checks.append(
-            f"{len(document['rejected_answers'])} answers of the model were rejected by the checks."
-        )
-    yield from _list("How firm it is", [text for text in checks if text])
+    t = Wording.of(document)
+    yield from _list(t("Remaining uncertainty"), document["diagnosis"]["remaining_uncertainty"])
+    yield from _list(t("Not examined"), document["not_examined"])
+    yield from _list(t("How firm it is"), firmness(document))
+
+
+def firmness(document: Mapping[str, Any]) -> list[str]:
+    """Return what is known of how firm a result is."""
+    texts = (robustness_text(document), disagreement_text(document), rejected_text(document))
+    return [text for text in texts if text]
 
 
 def _list(title: str, items: Sequence[str]) -> Iterator[str]:
