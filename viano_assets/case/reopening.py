@@ -64,15 +64,19 @@ def reopen_case(
         return _next(store, head, named, reason="reopened", progress=progress)
 
 
-def new_revision(store: CaseStore, case_id: str, *, reason: str) -> Head:
+def new_revision(
+    store: CaseStore, case_id: str, *, reason: str, prior_generations: str | None = None
+) -> Head:
     """Start the next analysis revision of unchanged inputs, for another policy, prompt or provider.
 
     Args:
         store: where the case is.
         case_id: the case.
         reason: why, for the history.
+        prior_generations: `include` or `exclude` for this revision; None leaves it to the configuration.
     """
-    return _next(store, store.latest(case_id), [], reason=reason, progress=None)
+    head = store.latest(case_id)
+    return _next(store, head, [], reason=reason, progress=None, prior_generations=prior_generations)
 
 
 def resume_case(store: CaseStore, case_id: str) -> Head:
@@ -104,6 +108,7 @@ def _next(
     *,
     reason: str,
     progress: ProgressSink | None,
+    prior_generations: str | None = None,
 ) -> Head:
     revision = head.revision + 1
     encoding = pins_of(store, head).name_encoding
@@ -123,6 +128,11 @@ def _next(
                 overlay=None,
                 routing=None,
                 revision=revision,
-                detail={"reason": reason, "inputs": sorted(raw), "sources": len(document.sources)},
+                detail={
+                    "reason": reason,
+                    "inputs": sorted(raw),
+                    "sources": len(document.sources),
+                    **({} if prior_generations is None else {"prior_generations": prior_generations}),
+                },
             ),
         )

@@ -47,7 +47,12 @@ from viano_assets.phases.hypotheses.context import (
     context_document,
 )
 from viano_assets.phases.hypotheses.contract import Candidate, HypothesesAnswer
-from viano_assets.phases.hypotheses.policy import policy_document, policy_path, prior_proposals
+from viano_assets.phases.hypotheses.policy import (
+    policy_document,
+    policy_path,
+    prior_proposals,
+    revision_policy,
+)
 from viano_assets.phases.hypotheses.rules import missing_observation
 from viano_assets.phases.interpretation.accepted import AcceptedInterpretation, load_interpretation
 from viano_assets.phases.interpretation.context import check_size
@@ -169,13 +174,13 @@ class HypothesisBuilder:
             self._check_policy(head, policy)
             return policy, pinned, {}
         path = policy_path(head.revision)
-        policy = self._config.policy()
+        policy = revision_policy(head, self._config.policy())
         data = policy_document(head, policy)
         return policy, Binding(path, sha256_hex(data)), {path: data}
 
     def _check_policy(self, head: Head, policy: Mapping[str, Any]) -> None:
         if self._explicit is not None:
-            changed = changed_keys(policy, self._explicit.policy())
+            changed = changed_keys(policy, revision_policy(head, self._explicit.policy()))
             if changed:
                 raise policy_changed(head, changed)
 

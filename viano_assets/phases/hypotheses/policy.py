@@ -21,6 +21,17 @@ def policy_path(revision: int) -> str:
     return artifact_path(_PHASE, revision, "policy.json")
 
 
+def revision_policy(head: Head, policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the policy a revision pins: `policy`, with what the revision was opened with.
+
+    A revision that was minted to reprocess a known bug carries `prior_generations: exclude`, so that a case
+    analysed a hundred times neither shows its own past nor meets the limit of prior documents.
+    """
+    opened = [c for c in head.checkpoints if c.event == "case_reopened" and c.revision == head.revision]
+    own = opened[-1].detail.get("prior_generations") if opened else None
+    return {**policy, "prior_generations": own} if own in {"include", "exclude"} else dict(policy)
+
+
 def policy_document(head: Head, policy: Mapping[str, Any]) -> bytes:
     """Return the bytes of `policy.json`."""
     return canonical_json(

@@ -26,6 +26,7 @@ from viano_assets.phases.common import (
     standing_block,
     waiting,
 )
+from viano_assets.phases.hypotheses.policy import revision_policy
 from viano_assets.phases.interpretation.accepted import (
     SUMMARY,
     interpretation_document,
@@ -147,7 +148,7 @@ class CaseInterpreter:
         joint = context.data["joint_generation"]
         if joint is not None:
             pinned = read_json(self._store, head, check_binding(head, joint["hypothesis_policy"]).path)
-            changed += changed_keys(pinned, self._explicit.hypotheses.policy())
+            changed += changed_keys(pinned, revision_policy(head, self._explicit.hypotheses.policy()))
         if changed:
             raise policy_changed(head, changed)
 

@@ -11,7 +11,12 @@ from viano_assets.data_files import prompt
 from viano_assets.package.model import Head
 from viano_assets.phases.common import Binding
 from viano_assets.phases.hypotheses.config import HypothesisConfig
-from viano_assets.phases.hypotheses.policy import policy_document, policy_path, prior_proposals
+from viano_assets.phases.hypotheses.policy import (
+    policy_document,
+    policy_path,
+    prior_proposals,
+    revision_policy,
+)
 from viano_assets.phases.planning.context import REPAIR_PROMPT, plan_request
 from viano_assets.phases.protocols import ModelRequest, RequestLimits, Store
 
@@ -37,7 +42,7 @@ def joint_start(
     version: int = VERSION,
 ) -> JointStart:
     """Build the start of a joint revision; `version` 1 exists for packages of the past only."""
-    policy = config.policy()
+    policy = revision_policy(head, config.policy())
     data = policy_document(head, policy)
     path = policy_path(head.revision)
     proposals: list[dict[str, Any]] = []

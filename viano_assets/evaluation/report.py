@@ -1,0 +1,262 @@
+"""The report of a corpus run: Markdown with plots, written beside the run and shown in the UI."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from viano_assets.evaluation import scoring
+from viano_assets.evaluation.calibration import LEVELS, MIN_DECIDED, interval
+from viano_assets.evaluation.correctness import RANKS
+from viano_assets.evaluation.stored import CorpusFolder, read_document, write_bytes, write_document
+
+JUDGED = ("file_any_1", "file_any_5", "symbol_any_1", "symbol_any_5", "row_any_1", "verdict_correct")
+"""Columns that two runs are compared in."""
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def share(pair: tuple[int, int]) -> str:
+    """Return `right of n`, with the percentage and its 95 % interval from `MIN_DECIDED` cases on."""
+    right, n = pair
+    if n == 0:
+        return "–"
+    if n < MIN_DECIDED:
+        return f"{right} of {n}"
+    low, high = interval(right, n)
+    return f"{right} of {n} = {100 * right / n:.0f} % ({100 * low:.0f}–{100 * high:.0f})"
+
+
+def summary(rows: Rows) -> dict[str, Any]:
+    """Return the figures of a run's own rows."""
+    defects = [row for row in rows if row["verdict"] == "defect"]
+    controls = [row for row in rows if row["verdict"] != "defect"]
+    confirmed = [row for row in defects if row["confirmed"]]
+    return {
+        "cases": len(rows),
+        "defects": len(defects),
+        "controls": len(controls),
+        "failed": sum(row["status"] is None for row in rows),
+        "confirmed": len(confirmed),
+        "confirmed_right": sum(bool(row["root_cause_correct"]) for row in confirmed),
+        "controls_right": sum(bool(row["verdict_correct"]) for row in controls),
+        "overclaims": sum(bool(row["overclaim"]) for row in controls),
+        "not_grounded": sum(row.get("grounded") is False for row in rows),
+        "units": sum(row.get("units") or 0 for row in rows),
+    }
+
+
+def write_report(
+    folder: CorpusFolder, run: Mapping[str, Any], rows: Rows, snapshot: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write `report.md`, its plots and `summary.json`; return the summary."""
+    own = [row for row in rows if row["predictor"] == scoring.VIANO]
+    before = previous(folder, str(run["run_id"]))
+    compared = compare(before, own)
+    figures = {
+        **summary(own),
+        "run_id": run["run_id"],
+        "corpus": run["corpus"],
+        "snapshot_id": snapshot["snapshot_id"],
+        "compared_with": before[0]["run_id"] if before else None,
+        "worse": sorted(name for name, test in compared.items() if test.is_worse),
+    }
+    text = _markdown(run, rows, own, snapshot, figures, compared)
+    run_id = str(run["run_id"])
+    write_bytes(folder.run(run_id, "report.md"), text.encode())
+    for name, picture in plots(own, snapshot).items():
+        write_bytes(folder.run(run_id, f"{name}.png"), picture)
+    write_document(folder.run(run_id, "summary.json"), figures)
+    return figures
+
+
+def previous(folder: CorpusFolder, run_id: str) -> list[Mapping[str, Any]]:
+    """Return Viano's rows of the last judged run before `run_id`; empty when there is none."""
+    for earlier in reversed([name for name in folder.run_ids() if name < run_id]):
+        path = folder.run(earlier, "scores.json")
+        if path.is_file():
+            return [row for row in read_document(path)["rows"] if row["predictor"] == scoring.VIANO]
+    return []
+
+
+def compare(before: Rows, own: Rows) -> dict[str, scoring.Paired]:
+    """Return the paired test of every judged column; empty without an earlier run."""
+    return {name: scoring.paired(before, own, name) for name in JUDGED} if before else {}
+
+
+def _markdown(
+    run: Mapping[str, Any],
+    rows: Rows,
+    own: Rows,
+    snapshot: Mapping[str, Any],
+    figures: Mapping[str, Any],
+    compared: Mapping[str, scoring.Paired],
+) -> str:
+    control_rows = [row for row in own if row["verdict"] != "defect"]
+    what = f"{figures['cases']} cases ({figures['defects']} defects, {figures['controls']} controls)"
+    versions = f"prompts `{run['prompts_sha256'][:12]}`, Viano {run['code_version']}"
+    hashes = f"corpus `{run['corpus_sha256'][:12]}`, calibration `{snapshot['snapshot_id']}`"
+    coverage = share((figures["confirmed"], figures["defects"]))
+    right = share((figures["confirmed_right"], figures["confirmed"]))
+    controls = share(scoring.rate(control_rows, "verdict_correct"))
+    pictures = ("reliability", "risk-coverage", "units")
+    lines = [
+        f"# Corpus {run['corpus']}, run {run['run_id']}",
+        "",
+        f"{what}, provider `{run['provider']}`, {versions}, {hashes}.",
+        "",
+        f"- confirmed: {coverage} of the defects (coverage); right among them: {right}",
+        f"- controls judged rightly: {controls}; overclaims: {figures['overclaims']}",
+        f"- without diagnosis: {figures['failed']}; evidence that does not verify: {figures['not_grounded']}",
+        "",
+        "## Places, beside the baselines on the same cases",
+        "",
+        *_places(rows),
+        "",
+        "## By kind and by clue (Viano)",
+        "",
+        *_strata(own),
+        "",
+        "## Calibration",
+        "",
+        *_calibration(snapshot),
+        "",
+        " ".join(f"![{name}]({name}.png)" for name in pictures),
+    ]
+    if compared:
+        lines += ["", f"## Against {figures['compared_with']} (McNemar, exact)", ""]
+        lines += ["| column | better | worse | cases | p |", "| --- | --- | --- | --- | --- |"]
+        lines += [f"| {n} | {t.better} | {t.worse} | {t.both} | {t.p:.3f} |" for n, t in compared.items()]
+    lines += ["", "## Cases", "", *_cases(own)]
+    return "\n".join(lines) + "\n"
+
+
+def _places(rows: Rows) -> list[str]:
+    columns = [f"{k}@{n}" for k in ("file", "symbol", "row") for n in RANKS]
+    lines = ["| predictor | gold | " + " | ".join(columns) + " |", "| --- " * (len(columns) + 2) + "|"]
+    for predictor in (scoring.VIANO, scoring.BM25, scoring.CONSTANT, scoring.SHUFFLED):
+        chosen = [row for row in rows if row["predictor"] == predictor]
+        for how in ("any", "all"):
+            cells = []
+            for kind in ("file", "symbol", "row"):
+                for k in RANKS:
+                    right, n = scoring.rate(chosen, f"{kind}_{how}_{k}")
+                    cells.append(f"{right}/{n}" if n else "–")
+            lines.append(f"| {predictor} | {how} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _strata(own: Rows) -> list[str]:
+    lines = [
+        "| stratum | cases | confirmed | root cause right | file@1 | symbol@1 | row@1 | verdict right |",
+        "| --- " * 8 + "|",
+    ]
+    for column in ("verdict", "kind", "clue", "language"):
+        for value in sorted({str(row[column]) for row in own if row[column] is not None}):
+            chosen = [row for row in own if str(row[column]) == value]
+            names = ("root_cause_correct", "file_any_1", "symbol_any_1", "row_any_1", "verdict_correct")
+            cells = [f"{right}/{n}" if n else "–" for right, n in (scoring.rate(chosen, m) for m in names)]
+            confirmed = sum(bool(row["confirmed"]) for row in chosen)
+            lines.append(f"| {column} {value} | {len(chosen)} | {confirmed} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _calibration(snapshot: Mapping[str, Any]) -> list[str]:
+    lines = ["| subject | level | right of n | rate | 95 % interval |", "| --- " * 5 + "|"]
+    for subject, measured in sorted(snapshot["subjects"].items()):
+        for item in measured["levels"]:
+            if item["n"]:
+                known = item["rate"] is not None
+                rate = f"{item['rate']:.2f}" if known else f"n < {MIN_DECIDED}"
+                span = f"{item['low']:.2f}–{item['high']:.2f}" if known else "–"
+                lines.append(
+                    f"| {subject} | {item['level']} | {item['right']} of {item['n']} | {rate} | {span} |"
+                )
+    for subject, measured in sorted(snapshot["subjects"].items()):
+        if measured["ece"] is not None:
+            figures = "; ".join(
+                f"{name} {measured[key]:.3f}" if measured[key] is not None else f"{name} –"
+                for name, key in (
+                    ("ECE", "ece"), ("null band up to", "null_high"), ("Brier", "brier"),
+                    ("skill", "brier_skill"), ("AUROC", "auroc"), ("AURC", "aurc"),
+                    ("lower bound of supported and above", "top_lower_bound"),
+                )
+            )  # fmt: skip
+            lines += ["", f"{subject}: {figures}"]
+    return lines
+
+
+def _cases(own: Rows) -> list[str]:
+    lines = ["| bug | gold | answer | confidence | file@1 | symbol@1 | row@1 | units |", "| --- " * 8 + "|"]
+    mark = {True: "yes", False: "no", None: "–"}
+    for row in own:
+        answer = row["error_code"] or row["status"] or "none"
+        if row["inconclusive_kind"]:
+            answer = f"{answer}: {row['inconclusive_kind']}"
+        hits = " | ".join(mark[row[name]] for name in ("file_any_1", "symbol_any_1", "row_any_1"))
+        confidence = row["effective_confidence"] or "–"
+        lines.append(
+            f"| {row['bug_id']} | {row['verdict']} | {answer} | {confidence} | {hits} | {row.get('units')} |"
+        )
+    return lines
+
+
+def plots(own: Rows, snapshot: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the plots as PNG: reliability with intervals, risk over coverage, units and correctness."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import, needed only here
+
+    def picture(figure: Figure) -> bytes:
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+        return buffer.getvalue()
+
+    reliability = Figure(figsize=(5, 3.4), dpi=100, layout="constrained")
+    axes = reliability.add_subplot()
+    for shift, subject in enumerate(("diagnosis", "requested", "effective")):
+        levels = snapshot["subjects"].get(subject, {"levels": []})["levels"]
+        for item in [item for item in levels if item["n"]]:
+            low, high = interval(item["right"], item["n"])
+            at = LEVELS.index(item["level"]) + (shift - 1) * 0.2
+            middle = item["right"] / item["n"]
+            axes.errorbar(
+                [at], [middle], yerr=[[middle - low], [high - middle]], fmt="os^"[shift], color=f"C{shift}"
+            )
+            axes.annotate(f"n={item['n']}", (at, high), fontsize=6, ha="center", va="bottom")
+        axes.plot([], [], "os^"[shift], color=f"C{shift}", label=subject)
+    axes.set_xticks(range(len(LEVELS)), [name.replace("_", "\n") for name in LEVELS], fontsize=7)
+    axes.set(ylim=(-0.05, 1.1), ylabel="share right")
+    axes.legend(fontsize=7)
+    risk = Figure(figsize=(4.4, 3.4), dpi=100, layout="constrained")
+    axes = risk.add_subplot()
+    axes.plot(*risk_coverage(own), marker=".")
+    axes.set(
+        xlabel="share of defects confirmed (coverage)", ylabel="share wrong", xlim=(0, 1), ylim=(-0.05, 1.05)
+    )
+    units = Figure(figsize=(4.4, 3.4), dpi=100, layout="constrained")
+    axes = units.add_subplot()
+    judged = [row for row in own if row.get("units") is not None and row["verdict"] == "defect"]
+    axes.plot(
+        [row["units"] for row in judged],
+        [float(bool(row["file_any_1"] or row["row_any_1"])) for row in judged],
+        "|",
+    )
+    axes.set(xlabel="investigation units", ylabel="first place right", yticks=[0, 1], ylim=(-0.3, 1.3))
+    return {"reliability": picture(reliability), "risk-coverage": picture(risk), "units": picture(units)}
+
+
+def risk_coverage(own: Rows) -> tuple[list[float], list[float]]:
+    """Return coverage and risk as confirmed defects are accepted from the strongest level down."""
+    defects = [row for row in own if row["verdict"] == "defect"]
+    coverage, risk = [], []
+    for cut in reversed(range(len(LEVELS))):
+        accepted = [r for r in defects if r["confirmed"] and _rank(r) >= cut]
+        if accepted:
+            coverage.append(len(accepted) / len(defects))
+            risk.append(sum(not row["root_cause_correct"] for row in accepted) / len(accepted))
+    return coverage, risk
+
+
+def _rank(row: Mapping[str, Any]) -> int:
+    level = row["effective_confidence"]
+    return LEVELS.index(level) if level in LEVELS else -1

@@ -1,0 +1,114 @@
+"""Calibration snapshots: measured once, kept for ever, quoted by new diagnoses (docs/evaluation.md).
+
+Two subjects are kept: `diagnosis` (confirmed defects and controls, right when the root cause is) and, for
+every assessed hypothesis of a defect, `requested` and `effective`, right when its support overlaps the gold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from viano_assets.canonical import canonical_json, sha256_hex
+from viano_assets.errors import PackageError
+from viano_assets.evaluation.calibration import LEVELS, as_json, calibrate
+from viano_assets.evaluation.stored import CorpusFolder, read_document, write_document
+
+SCHEMA = "calibration-snapshot-v1"
+QUOTED = "calibration-v1"
+CHOSEN = "calibration.json"
+"""File in `HOME/corpora` that names the snapshot new diagnoses quote, per provider profile."""
+
+Pairs = Sequence[tuple[str, bool]]
+"""(level, right) of each decided case or hypothesis."""
+
+
+def make_snapshot(
+    run: Mapping[str, Any], scores: Sequence[Mapping[str, Any]], hypotheses: Mapping[str, Pairs], made_at: str
+) -> dict[str, Any]:
+    """Measure one run.
+
+    Args:
+        run: its `run.json`.
+        scores: rows of the predictor `viano`.
+        hypotheses: pairs of the subjects `requested` and `effective`.
+        made_at: ISO 8601 time.
+
+    The id is a hash of inputs and result without the time, so that the same run gives the same snapshot.
+    """
+    diagnosis = [
+        (str(row["effective_confidence"]), bool(row["root_cause_correct"]))
+        for row in scores
+        if row["confirmed"] and row["effective_confidence"] in LEVELS
+    ]
+    subjects = {"diagnosis": diagnosis, **{name: list(pairs) for name, pairs in hypotheses.items()}}
+    body = {
+        "schema": SCHEMA,
+        **{name: run[name] for name in ("corpus", "corpus_sha256", "run_id", "provider", "prompts_sha256")},
+        "code_version": run["code_version"],
+        "subjects": {
+            name: as_json(calibrate([level for level, _ in pairs], [right for _, right in pairs]))
+            for name, pairs in sorted(subjects.items())
+        },
+    }
+    digest = sha256_hex(canonical_json(body))
+    return {**body, "snapshot_id": f"{run['corpus']}.c{digest[:12]}", "sha256": digest, "made_at": made_at}
+
+
+def keep_snapshot(home: Path, snapshot: Mapping[str, Any]) -> Path:
+    """Store a snapshot and let new diagnoses of its provider quote it; an existing one is not rewritten."""
+    folder = CorpusFolder(home, str(snapshot["corpus"]))
+    path = folder.root / "calibration" / f"{snapshot['snapshot_id']}.json"
+    if not path.exists():
+        write_document(path, snapshot)
+    chosen = home / "corpora" / CHOSEN
+    names = read_document(chosen) if chosen.is_file() else {}
+    write_document(chosen, {**names, str(snapshot["provider"]): str(path.relative_to(home / "corpora"))})
+    return path
+
+
+def quoted_snapshot(home: Path, provider: str) -> dict[str, Any] | None:
+    """Return what a new diagnosis of a provider profile freezes; None when nothing has been measured.
+
+    A damaged file counts as nothing measured: a case must not stop for it, and the report names it.
+    """
+    chosen = home / "corpora" / CHOSEN
+    try:
+        if not chosen.is_file() or provider not in (names := read_document(chosen)):
+            return None
+        snapshot = read_document(home / "corpora" / str(names[provider]))
+        levels = {
+            item["level"]: {
+                "n": item["n"],
+                "right": item["right"],
+                "rate": item["rate"],
+                "interval": None if item["rate"] is None else [item["low"], item["high"]],
+            }
+            for item in snapshot["subjects"]["diagnosis"]["levels"]
+            if item["n"]
+        }
+        return {
+            "schema": QUOTED,
+            "status": "measured on other known cases" if levels else "not measured",
+            "snapshot_id": snapshot["snapshot_id"],
+            "sha256": snapshot["sha256"],
+            "corpus": snapshot["corpus"],
+            "provider": provider,
+            "levels": levels,
+        }
+    except (PackageError, KeyError, TypeError):
+        return None
+
+
+def drifted(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the levels whose rate now lies outside the interval that a snapshot gave."""
+    old = {item["level"]: item for item in before["subjects"]["diagnosis"]["levels"]}
+    return [
+        item["level"]
+        for item in now["subjects"]["diagnosis"]["levels"]
+        if item["rate"] is not None
+        and (known := old.get(item["level"])) is not None
+        and known["rate"] is not None
+        and not known["low"] <= item["rate"] <= known["high"]
+    ]
