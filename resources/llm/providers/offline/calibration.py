@@ -1,6 +1,7 @@
 """How far the shape of a ranking carries a level: thresholds measured on the development cases.
 
-The data file is written by `scripts` of the benchmark (docs/analyst.md); its hash stands in it.
+`make bench NAME=fit_analyst` writes the data file and measures it k-fold by project; the hash of the cases it
+was learned on stands in it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 from resources.llm.providers.offline.findings import Ranking
 from viano_assets.phases.wire import Confidence
 
-FEATURES = ("top", "margin", "agreement", "together", "frames")
+FEATURES = ("symbols", "files")
+"""What the relation knows: the log odds that the ranking itself states for its functions and its files."""
 
 
 @lru_cache(maxsize=1)
@@ -25,16 +27,16 @@ def _data() -> dict[str, Any]:
 
 
 def features(symbols: Ranking, files: Ranking | None) -> dict[str, float]:
-    """Return what is known of a ranking's worth: top score, lead, agreement, file agreement, frames."""
-    best = symbols.places[0] if symbols.places else None
-    first = files.places[0].path if files is not None and files.places else None
+    """Return the log odds stated by the two rankings, 0.5 where none is."""
     return {
-        "top": float(symbols.shape.get("top", 0.0)),
-        "margin": float(symbols.shape.get("margin", 0.0)),
-        "agreement": float(symbols.shape.get("agreement", 0.0)),
-        "together": 1.0 if best is not None and best.path == first else 0.0,
-        "frames": float(best.signals.get("frames", 0.0)) if best is not None else 0.0,
+        "symbols": _odds(symbols.shape.get("confidence", 0.5)),
+        "files": _odds(files.shape.get("confidence", 0.5) if files is not None else 0.5),
     }
+
+
+def _odds(chance: float) -> float:
+    bounded = min(max(float(chance), 0.01), 0.99)
+    return math.log(bounded / (1.0 - bounded))
 
 
 def probability(values: dict[str, float], weights: dict[str, float]) -> float:
@@ -51,4 +53,4 @@ def level(symbols: Ranking, files: Ranking | None) -> Confidence:
         return Confidence.STRONGLY_SUPPORTED
     if chance >= data["supported"]:
         return Confidence.SUPPORTED
-    return Confidence.PLAUSIBLE if chance >= data["plausible"] else Confidence.WEAKENED
+    return Confidence.PLAUSIBLE if chance >= data["plausible"] else Confidence.UNASSESSED

@@ -249,7 +249,9 @@ def judge_upstream(scene: Scene) -> Judgement:
         )
     return Judgement(
         "neutral",
-        Confidence.PLAUSIBLE if later else Confidence.UNASSESSED,
+        min(Confidence.PLAUSIBLE, judge_code(scene).level, key=lambda item: item.rank)
+        if later
+        else Confidence.UNASSESSED,
         support=later,
         tested=tested,
         reason=say(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from resources.llm.providers.offline.code_family import READS, best_places, read_records
+from resources.llm.providers.offline.code_family import READS, best_places, read_records, signal_level
 from resources.llm.providers.offline.config_family import judge_configuration
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.limits import best_reading
@@ -237,7 +237,7 @@ def _other_branch(scene: Scene) -> Judgement | None:
 def _documented(scene: Scene) -> Judgement | None:
     """A passage of the documentation about both things of the report limits or denies."""
     pair = documented_pair(scene)
-    if pair is None:
+    if pair is None or signal_level(scene).rank >= Confidence.SUPPORTED.rank:
         return None
     for look in scene.findings.by("source.search"):
         if look.arguments.get("pattern") != _together(*pair):
