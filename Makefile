@@ -13,7 +13,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@echo "Setting up $(VENV) (once; needs the Python package index) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Viano needs Python 3.11 or newer; set PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -45,7 +45,7 @@ test-live-model: setup ## a whole case with a real small model (optional, see do
 
 lock: setup      ## resolve the lock file anew
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
 
 clean:           ## remove the environment (never a case)
 	rm -rf $(VENV)
