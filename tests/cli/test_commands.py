@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.analyst_server import AnalystServer
-from tests.support.commands import COMMAND, tree, viano
+from tests.support.commands import COMMAND, tree, viano, viano_process
 from tests.support.graph import REPORT, SOURCE, small_case
 from tests.support.processes import ROOT
 from viano_assets.case.intake import import_case
@@ -53,6 +53,14 @@ def test_a_case_from_import_to_a_copy_elsewhere(tmp_path: Path) -> None:
     assert viano(elsewhere, "case", "import-package", str(tmp_path / "report.md")).status == 2
 
 
+def test_the_installed_command_answers_like_the_function(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    small_case(home, "A-1")
+    process = viano_process(home, "case", "show", "A-1", "--json")
+    assert process.document == viano(home, "case", "show", "A-1", "--json").document
+    assert viano_process(home, "case", "show", "NO-1").error == "case_not_found"
+
+
 def test_garbage_is_shown_before_it_is_removed(tmp_path: Path) -> None:
     home = tmp_path / "home"
     small_case(home, "A-1")
@@ -78,8 +86,7 @@ def test_egress_shows_what_would_leave_and_sends_nothing(tmp_path: Path) -> None
         assert preview["bytes"] == len(preview["body"].encode())
         assert server.count() == 0
         early = viano(home, "case", "egress", "A-1", "--phase", "diagnosis")
-        assert early.status == 2
-        assert early.error
+        assert (early.status, early.error) == (3, "phase_missing")
         assert viano(home, "run", "A-1", "--until", "interpretation", "--json").status == 0
         assert server.requests[0].body.decode() == preview["body"]
         done = viano(home, "case", "egress", "A-1", "--phase", "interpretation")

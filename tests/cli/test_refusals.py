@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import tree, viano
+from tests.support.commands import tree, viano, viano_process
 from tests.support.graph import REPORT, small_case
 from tests.support.model_server import ModelServer, fails
 from viano_assets.package.store import CheckpointStore
@@ -107,7 +107,7 @@ def test_a_wrong_key_blocks_with_two_lines_and_without_the_key(tmp_path: Path) -
             f'default_profile = "local"\n[providers.local]\ntype = "openai_compatible"\nmodel = "m"\n'
             f'base_url = "{server.url("v1")}"\napi_key_env = "WRONG_KEY"\nallow_loopback = true\n'
         )
-        answer = viano(home, "run", "A-1", "--json", WRONG_KEY=key)
+        answer = viano_process(home, "run", "A-1", "--json", WRONG_KEY=key)
         assert server.count() == 1
     assert answer.status == 3
     assert answer.error

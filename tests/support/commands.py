@@ -1,16 +1,19 @@
-"""The command line as a user meets it: real processes, their output and what they leave behind."""
+"""The command line as a user meets it: what it says, how it exits and what it leaves behind."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.support.processes import ROOT
+from viano_assets.cli.main import main
 
 COMMAND = (sys.executable, "-c", "from viano_assets.cli.main import main; main()")
 
@@ -40,7 +43,20 @@ class Answer:
         return lines[0][len("error[") : lines[0].index("]")]
 
 
-def viano(home: Path, *arguments: str, **environment: str) -> Answer:
+def viano(home: Path, *arguments: str) -> Answer:
+    """Run `viano` in this process with `home` as its home; the whole command line but its start."""
+    out, err = io.StringIO(), io.StringIO()
+    status: object = 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main([*arguments, "--home", str(home)])
+        except SystemExit as end:
+            status = end.code
+    assert isinstance(status, int)
+    return Answer(status, out.getvalue(), err.getvalue())
+
+
+def viano_process(home: Path, *arguments: str, **environment: str) -> Answer:
     """Run `viano` in a process of its own with `home` as its home."""
     done = subprocess.run(
         [*COMMAND, *arguments],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Sequence
 from typing import ClassVar
 
 import click
@@ -58,10 +59,13 @@ def cli() -> None:
     """Find where and why a reported bug breaks, with evidence that can be checked."""
 
 
-def main() -> None:
-    """Run the command line; exit status 0 done, 1 damaged or defect, 2 usage or input, 3 blocked or busy."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line (None takes the process's arguments) and exit.
+
+    Exit status: 0 done, 1 damaged or defect, 2 usage or input, 3 blocked or busy.
+    """
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(args=arguments, prog_name="viano", standalone_mode=False)
     except click.UsageError as error:
         hint = f"see {error.ctx.command_path} --help" if error.ctx else "see viano --help"
         click.echo(f"error[usage]: {error.format_message()}\nhint: {hint}", err=True)

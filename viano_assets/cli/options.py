@@ -7,18 +7,35 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from viano_assets.errors import VianoError
+from viano_assets.errors import (
+    BlockedError,
+    ConfigurationError,
+    InputError,
+    PackageError,
+    StorageError,
+    VianoError,
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFECT_HINT = "this is a defect of Viano: run again with VIANO_DEBUG=1 and report the traceback"
+
+REMEDIES: Sequence[tuple[type[VianoError], str]] = (
+    (InputError, "see the command's --help"),
+    (ConfigurationError, "viano doctor checks the settings"),
+    (BlockedError, "run the same command again later"),
+    (StorageError, "check the disk's space and permissions, then run the same command again"),
+    (PackageError, "viano case verify CASE lists the damage; restore the case from an export or a backup"),
+    (VianoError, DEFECT_HINT),
+)
+"""What helps with an error that names no remedy of its own; the first kind that fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +110,8 @@ def one_line_cell(value: object) -> str:
 def _print_error(error: VianoError) -> None:
     place = f" ({one_line(error.where)})" if error.where else ""
     click.echo(f"error[{error.code}]: {one_line(error.message)}{place}", err=True)
-    if error.hint:
-        click.echo(f"hint: {one_line(error.hint)}", err=True)
+    remedy = error.hint or next(text for kind, text in REMEDIES if isinstance(error, kind))
+    click.echo(f"hint: {one_line(remedy)}", err=True)
 
 
 def stdout_is_terminal() -> bool:

@@ -1,0 +1,126 @@
+"""`make test-deep NAME=ui`: the Dagster UI in a real headless Chromium, from graph to checked partition.
+
+Opens the asset graph of `viano ui`, materialises the one partition by clicking, and looks at its metadata
+and its checks. Screenshots go to `VIANO_UI_SHOTS` when it is set. Without a Chromium every figure is null.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.deep._browser import PATIENCE_S, Page, browser, find_chromium
+from tests.support.commands import COMMAND
+from tests.support.graph import small_case
+from tests.support.processes import ROOT
+from viano_assets.assets.specs import ASSET_OF_PHASE, CASE, CHECKS
+from viano_assets.package.store import CheckpointStore
+from viano_assets.phases.protocols import Phase
+
+CASE_ID = "CRANE-17"
+DIAGNOSIS = ASSET_OF_PHASE[Phase.DIAGNOSIS]
+
+
+@contextmanager
+def _serving(home: Path) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(
+        [*COMMAND, "ui", "--home", str(home), "--port", str(port)],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            _wait_until_up(url, process)
+            yield url
+        finally:
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(60)
+            process.kill()
+
+
+def _wait_until_up(url: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(httpx.HTTPError):
+            if httpx.get(f"{url}/server_info", trust_env=False).status_code == 200:
+                return
+        time.sleep(0.5)
+    raise AssertionError("viano ui did not come up")
+
+
+class _Shots:
+    def __init__(self, page: Page) -> None:
+        folder = os.environ.get("VIANO_UI_SHOTS")
+        self._folder = Path(folder) if folder else None
+        self._page = page
+
+    def take(self, name: str) -> None:
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._page.screenshot(self._folder / f"{name}.png")
+
+
+def _look(page: Page, url: str, home: Path, key: str) -> dict[str, object]:
+    shots = _Shots(page)
+    assets = [CASE, *ASSET_OF_PHASE.values()]
+    page.open(f"{url}/asset-groups")
+    graph = page.wait_for(*(asset.to_user_string() for asset in assets))
+    shots.take("graph")
+    page.click(r"^Materialize")
+    page.wait_for(key)
+    shots.take("dialog")
+    page.click(r"^Launch (run|backfill)")
+    _wait_for_diagnosis(home)
+    shown = key.replace("@", "%40")
+    page.open(f"{url}/assets/{DIAGNOSIS.to_user_string()}?partition={shown}&view=partitions")
+    partition = page.wait_for(key, "verdict", "where", "spend")
+    shots.take("partition")
+    names = [name for name, (asset, _) in CHECKS.items() if asset == DIAGNOSIS]
+    page.open(f"{url}/assets/{DIAGNOSIS.to_user_string()}?view=checks")
+    checks = page.wait_for(*names, key)
+    shots.take("checks")
+    return {
+        "assets_shown": sum(asset.to_user_string() in graph for asset in assets),
+        "materialised_by_clicking": 1,
+        "metadata_shown": sum(name in partition for name in ("summary", "verdict", "where", "spend")),
+        "checks_shown": sum(name in checks for name in names),
+    }
+
+
+def _wait_for_diagnosis(home: Path) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if CheckpointStore(home).latest(CASE_ID).pointer("diagnosis") is not None:
+            return
+        time.sleep(1)
+    raise AssertionError("the click started no run that reached a diagnosis")
+
+
+def main() -> dict[str, object]:
+    """Look at the UI; every figure is null where no Chromium is installed."""
+    chromium = find_chromium()
+    if chromium is None:
+        sys.stderr.write("no Chromium here (Debian: apt-get install chromium); nothing was looked at\n")
+        return dict.fromkeys(("assets_shown", "materialised_by_clicking", "metadata_shown", "checks_shown"))
+    with tempfile.TemporaryDirectory(prefix="viano-ui-", ignore_cleanup_errors=True) as folder:
+        root = Path(folder)
+        key = small_case(root / "home", CASE_ID)
+        with _serving(root / "home") as url, browser(chromium, root / "profile") as page:
+            return _look(page, url, root / "home", key)
