@@ -17,11 +17,32 @@ from resources.llm.providers.offline.findings import Ranked, Record
 from resources.llm.providers.offline.registration import plan_registration
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
 from resources.llm.providers.offline.wording import line_quote, plain, say
+from viano_assets.phases.diagnosis.claims import same_path
 from viano_assets.phases.wire import Confidence
 
 RANK_LIMIT = 20
 READS = 3
 MAX_LINES = 60
+WINDOWS = 3
+
+CLUES = {
+    "text": ("wording", "Wortlaut"),
+    "title": ("title", "Titel"),
+    "frames": ("stack frames", "Aufrufstapel"),
+    "paths": ("file names", "Dateinamen"),
+    "identifiers": ("identifiers", "Bezeichner"),
+    "literals": ("messages", "Meldungen"),
+    "names": ("names in the code", "Namen im Code"),
+    "direct": ("calls of the script", "Aufrufe des Skripts"),
+    "further": ("what the script reaches", "was das Skript erreicht"),
+    "tests": ("tests", "Tests"),
+    "docs": ("documentation", "Dokumentation"),
+    "terms": ("rare words", "seltene Wörter"),
+    "coverage": ("share of the report's words", "Anteil der Wörter des Berichts"),
+    "above": ("neighbouring code", "benachbarter Code"),
+    "below": ("neighbouring code", "benachbarter Code"),
+}
+"""How a signal of the ranking is called for people, in English and German."""
 
 _CALLABLE = re.compile(r"([A-Za-z_]\w*)$")
 _STEP = re.compile(r"^\s*(?:\}?\s*(?:else\s+)?if|elif|while|return|raise|throw|for|switch|case)\b")
@@ -43,11 +64,43 @@ def best_places(scene: Scene, count: int) -> list[Ranked]:
     return [] if symbols is None else list(symbols.places)[:count]
 
 
-def read_wish(place: Ranked, countercheck: str | None = None) -> Wish:
-    """Return the look that reads one ranked function, at most `MAX_LINES` lines of it."""
-    end = min(place.line_end, place.line_start + MAX_LINES - 1)
-    span = {"path": place.path, "line_start": place.line_start, "line_end": end}
-    return Wish("source.read", span, f"Read rank {place.rank}: what does it decide?", countercheck)
+def windows(scene: Scene, place: Ranked) -> list[tuple[int, int]]:
+    """Return the spans to read of a ranked function: around a frame of the report, else from its start.
+
+    A span has at most `MAX_LINES` lines; the first place is read further on, as far as `WINDOWS` spans go.
+    """
+    last = place.line_end
+    if last - place.line_start < MAX_LINES:
+        return [(place.line_start, last)]
+    framed = [line for line in frame_lines(scene, place.path) if place.line_start <= line <= last]
+    count = WINDOWS if place.rank == 1 and not framed else 1
+    starts = [place.line_start + number * MAX_LINES for number in range(count)]
+    if framed:
+        start = max(place.line_start, min(framed[0] - MAX_LINES * 2 // 3, last - MAX_LINES + 1))
+        starts = [start]
+    return [(start, min(last, start + MAX_LINES - 1)) for start in starts if start <= last]
+
+
+def frame_lines(scene: Scene, path: str) -> list[int]:
+    """Return the lines of a file that the report's stack frames name, innermost last."""
+    found = []
+    for source in scene.case.sources:
+        file, line = source.attributes.get("file", "").lstrip("./"), source.attributes.get("line", "")
+        if (
+            source.kind == "stack_frame"
+            and line.isdigit()
+            and file
+            and (path == file or same_path(file, path))
+        ):
+            found.append(int(line))
+    return found
+
+
+def read_wishes(scene: Scene, place: Ranked) -> Iterator[Wish]:
+    """Yield the looks that read one ranked function."""
+    for first, last in windows(scene, place):
+        span = {"path": place.path, "line_start": first, "line_end": last}
+        yield Wish("source.read", span, f"Read rank {place.rank}: what does it decide?")
 
 
 def plan_code(scene: Scene) -> Iterator[Wish]:
@@ -56,7 +109,7 @@ def plan_code(scene: Scene) -> Iterator[Wish]:
         return
     yield rank_wish(scene)
     for place in best_places(scene, READS):
-        yield read_wish(place)
+        yield from read_wishes(scene, place)
     yield from plan_registration(scene)
 
 
@@ -75,7 +128,7 @@ def plan_upstream(scene: Scene) -> Iterator[Wish]:
                 scene.id_of("Code"),
             )
     for place in best_places(scene, READS + 2)[READS:]:
-        yield read_wish(place)
+        yield from read_wishes(scene, place)
 
 
 def read_records(scene: Scene) -> list[tuple[Ranked, Record]]:
@@ -87,15 +140,29 @@ def read_records(scene: Scene) -> list[tuple[Ranked, Record]]:
             location = record.location
             if location.path != place.path or location.line_start is None or location.line_end is None:
                 continue
-            if location.line_start == place.line_start and record not in [r for _, r in found]:
+            inside = place.line_start <= location.line_start <= location.line_end <= place.line_end
+            if inside and record not in [r for _, r in found]:
                 found.append((place, record))
-                break
     return found
+
+
+def first_reads(scene: Scene) -> list[tuple[Ranked, Record]]:
+    """Return for each read function the record that says most about the report, in rank order."""
+    best: dict[int, tuple[Ranked, Record]] = {}
+    for place, record in read_records(scene):
+        kept = best.get(place.rank)
+        if kept is None or _worth(scene, record) > _worth(scene, kept[1]):
+            best[place.rank] = (place, record)
+    return [best[rank] for rank in sorted(best)]
+
+
+def _worth(scene: Scene, record: Record) -> float:
+    return sum(sorted((score for score, _ in _scored(scene, record)), reverse=True)[:3])
 
 
 def judge_code(scene: Scene) -> Judgement:
     """Judge the family Code from contradictions that were read, else from how the signals meet."""
-    reads = read_records(scene)
+    reads = first_reads(scene)
     ranking = next(iter(scene.findings.rankings("symbols")), None)
     if not reads or ranking is None:
         return Judgement(
@@ -151,7 +218,7 @@ def _by_signals(scene: Scene, reads: list[tuple[Ranked, Record]], shown: tuple[R
     supports = level.rank >= Confidence.SUPPORTED.rank
     place, record = reads[0]
     name = quoted(place.symbol or place.path)
-    signals = _signals(place)
+    signals = _signals(scene, place)
     return Judgement(
         "supports" if supports else "neutral",
         level,
@@ -169,9 +236,11 @@ def _by_signals(scene: Scene, reads: list[tuple[Ranked, Record]], shown: tuple[R
     )
 
 
-def _signals(place: Ranked) -> str:
+def _signals(scene: Scene, place: Ranked) -> str:
     strong = sorted(((value, name) for name, value in place.signals.items() if value >= 0.3), reverse=True)
-    return ", ".join(name for _, name in strong[:5]) or "text"
+    index = 1 if scene.case.german else 0
+    words = [CLUES[name][index] for _, name in strong if name in CLUES] or [CLUES["text"][index]]
+    return ", ".join(list(dict.fromkeys(words))[:4])
 
 
 def _others(reads: list[tuple[Ranked, Record]], word: str) -> str:
@@ -190,18 +259,35 @@ def _summary(scene: Scene, place: Ranked) -> str:
     )
 
 
-def decisive_lines(scene: Scene, record: Record, count: int = 2) -> list[str]:
-    """Return the deciding lines of a function that share most words with the report, in their order."""
+def _scored(scene: Scene, record: Record) -> list[tuple[float, int]]:
+    """Return (score, line index) of the code lines: words shared with the report, deciding lines more."""
     words = {word.casefold()[:6] for word in _WORD.findall(scene.report_text())}
-    lines = [line for line in record.content.splitlines() if line.strip()]
-    scored = []
-    for number, line in enumerate(lines[1:], start=1):
-        if line.lstrip().startswith(("#", "//", "*", '"', "'")) or len(line.strip()) < 8:
+    scored: list[tuple[float, int]] = []
+    quoting = False
+    for number, line in enumerate(record.content.splitlines()):
+        marks = line.count('"""') + line.count("'''")
+        text = quoting or marks > 0
+        quoting = quoting != (marks % 2 == 1)
+        bare = line.strip()
+        if text or number == 0 or len(bare) < 8 or bare.startswith(("#", "//", "*", "/*")):
             continue
         shared = len({word.casefold()[:6] for word in _WORD.findall(line)} & words)
         scored.append((shared + (1.5 if _STEP.match(line) else 0.0), number))
-    best = sorted(scored, key=lambda item: (-item[0], item[1]))[:count]
+    return scored
+
+
+def decisive_lines(scene: Scene, record: Record, count: int = 2) -> list[str]:
+    """Return the deciding lines of a function that share most words with the report, in their order."""
+    lines = record.content.splitlines()
+    best = sorted(_scored(scene, record), key=lambda item: (-item[0], item[1]))[:count]
     return [lines[number].strip() for score, number in sorted(best, key=lambda item: item[1]) if score >= 1]
+
+
+def framed_line(scene: Scene, record: Record) -> str:
+    """Return the line of a record that the innermost matching stack frame of the report names."""
+    first, lines = record.location.line_start or 1, record.content.splitlines()
+    named = [n for n in frame_lines(scene, str(record.location.path)) if first <= n < first + len(lines)]
+    return lines[named[-1] - first].strip() if named else ""
 
 
 def _description(scene: Scene, place: Ranked, record: Record, signals: str) -> str:
@@ -214,9 +300,19 @@ def _description(scene: Scene, place: Ranked, record: Record, signals: str) -> s
             f" The lines that decide there: {' … '.join(quotes)}.",
             f" Dort entscheiden: {' … '.join(quotes)}.",
         )
+    frame = line_quote(record, framed_line(scene, record))
+    if frame:
+        deciding = (
+            say(
+                scene,
+                f" The report's traceback passes through {frame}.",
+                f" Der Aufrufstapel des Berichts geht durch {frame}.",
+            )
+            + deciding
+        )
     return say(
         scene,
-        f"{name} is where the signals of the report meet ({signals}).{deciding} That this decision is wrong "
+        f"{name} is where the clues of the report meet ({signals}).{deciding} That this decision is wrong "
         "rests on the behaviour the report expects.",
         f"In {name} treffen die Hinweise des Berichts zusammen ({signals}).{deciding} Dass die Entscheidung "
         "falsch ist, beruht auf dem Verhalten, das der Bericht erwartet.",
@@ -225,7 +321,7 @@ def _description(scene: Scene, place: Ranked, record: Record, signals: str) -> s
 
 def judge_upstream(scene: Scene) -> Judgement:
     """Judge the family Upstream: what lies behind the first place stays open unless the first is a lead."""
-    reads = read_records(scene)
+    reads = first_reads(scene)
     references = [r for look in scene.findings.by("source.references") for r in look.records if r.usable]
     if not references and len(reads) < READS + 1:
         reason = say(scene, "No caller was looked at.", "Kein Aufrufer wurde angesehen.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from resources.llm.providers.offline.code_family import READS, best_places, rank_wish, read_wish
+from resources.llm.providers.offline.code_family import READS, best_places, rank_wish, read_wishes
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.limits import MAX_KEYS, Reading, best_reading, keys, names_for, reading
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
@@ -49,7 +49,7 @@ def plan_configuration(scene: Scene) -> Iterator[Wish]:
     if "source.rank" in scene.tools:
         yield rank_wish(scene)
         for ranked in best_places(scene, 1):
-            yield read_wish(ranked)
+            yield from read_wishes(scene, ranked)
     yield from _about_keys(scene, files)
 
 

@@ -18,6 +18,7 @@ from resources.llm.providers.offline.premise_family import (
     plan_intended,
 )
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish
+from resources.llm.providers.offline.wording import say
 from viano_assets.phases.wire import Confidence
 
 
@@ -73,6 +74,14 @@ def judge_one(scene: Scene, hypothesis: str) -> Judgement:
     return judged
 
 
+def _outdone(scene: Scene, rival: str) -> str:
+    return say(
+        scene,
+        f"{rival} is shown better by what was found.",
+        f"{rival} ist durch das Gefundene besser belegt.",
+    )
+
+
 def judge_all(scene: Scene) -> dict[str, Judgement]:
     """Judge every registered hypothesis; a better shown cause speaks against the others."""
     judged = {str(entry["id"]): judge_one(scene, str(entry["id"])) for entry in scene.hypotheses}
@@ -86,12 +95,14 @@ def judge_all(scene: Scene) -> dict[str, Judgement]:
         return judged
     best = min(strong)[2]
     return {
-        identifier: judgement if identifier == best else _beneath(judgement, judged[best])
+        identifier: judgement
+        if identifier == best
+        else _beneath(judgement, judged[best], _outdone(scene, best))
         for identifier, judgement in judged.items()
     }
 
 
-def _beneath(judgement: Judgement, rival: Judgement) -> Judgement:
+def _beneath(judgement: Judgement, rival: Judgement, outdone: str) -> Judgement:
     """Return a judgement when another cause is shown better: at most plausible, with that against it."""
     if judgement.effect == "contradicts":
         return judgement
@@ -109,5 +120,5 @@ def _beneath(judgement: Judgement, rival: Judgement) -> Judgement:
         level=level,
         against=against,
         tested=tested,
-        reason=f"{judgement.reason} {rival.reason}".strip()[:560],
+        reason=f"{judgement.reason} {outdone}".strip()[:560],
     )

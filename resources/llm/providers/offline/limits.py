@@ -93,7 +93,7 @@ def read_functions(scene: Scene, places: list[Ranked]) -> list[Record]:
             if (
                 record.tool == "source.read"
                 and place.path == ranked.path
-                and (place.line_start or 0) <= ranked.line_start <= (place.line_end or 0)
+                and ranked.line_start <= (place.line_start or 0) <= ranked.line_end
                 and record not in found
             ):
                 found.append(record)

@@ -56,9 +56,13 @@ class Alleged:
 def alleged(scene: Scene) -> list[Alleged]:
     """Return the parts of the project that the report names as existing, files first."""
     found: dict[str, Alleged] = {}
-    text = scene.case.text()
+    text = "\n".join(s.text for s in scene.case.sources if s.kind != "stack_frame")
+    framed = {s.attributes.get("file", "") for s in scene.case.sources if s.kind == "stack_frame"}
+    roots = own_roots(scene)
     for match in _CODE_PATH.finditer(text):
         path = match[1]
+        if path in framed or path.split("/", 1)[0] not in roots:
+            continue
         found.setdefault(path, Alleged(path, ".", (f"**/{path}", path)))
     for match in _OPTION.finditer(text):
         option = match[2]
@@ -69,6 +73,16 @@ def alleged(scene: Scene) -> list[Alleged]:
         for name in _NAME.findall(match[2]):
             found.setdefault(name, Alleged(name, rf"\b{re.escape(name)}\b", holder=match[1]))
     return list(found.values())[:MAX_ALLEGED]
+
+
+def own_roots(scene: Scene) -> set[str]:
+    """Return the folders that hold the project's own code, as far as the ranking shows them."""
+    roots: set[str] = set()
+    for name in ("files", "symbols"):
+        for ranking in scene.findings.rankings(name):
+            for ranked in ranking.places:
+                roots.update(ranked.path.split("/")[:-1][:2])
+    return roots
 
 
 def _holder(name: str) -> dict[str, object]:

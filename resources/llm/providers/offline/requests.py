@@ -119,7 +119,7 @@ def _general(scene: Scene) -> Iterator[str]:
     missing = {str(item) for item in scene.interpretation.get("missing_information", [])}
     topic = plain(subject(scene.case.title, 70)) or say(scene, "this report", "diesen Bericht")
     name = things(scene)
-    if not name:
+    if not name and "diagnostics" in scene.case.roles:
         yield say(
             scene,
             f"Name the exact object, its id and the time of one occurrence of: {topic}.",
