@@ -168,28 +168,26 @@ def _owner(symbol: SymbolRow) -> str:
 
 
 def identifiers(scene: Scene) -> Signal:
-    """Identifiers of the report that a file defines (not merely mentions)."""
+    """Identifiers of the report that a file defines (not merely mentions).
+
+    A qualified name or the only definition of a name counts whole, one of many by their number.
+    """
     result = _empty(scene)
-    units: dict[int, float] = {}
     files: dict[int, float] = {}
     for written, weight in sorted(_mentions(scene).items()):
         parts = [p for p in re.split(r"\.|::|->", written) if len(p) > 2]
         for position, name in enumerate(parts):
             definitions = scene.product_definitions(name)
             qualified = [d for d in definitions if position and _owner(d) == parts[position - 1]]
-            value = (
-                weight
-                * (1.0 if name == parts[-1] else 0.5)
-                / (1.0 + math.log2(len(qualified or definitions) or 1))
-            )
-            for symbol in qualified or definitions:
-                units[symbol.unit] = max(units.get(symbol.unit, 0.0), value)
-                files[symbol.file] = files.get(symbol.file, 0.0) + value
-    for unit, value in units.items():
-        result.units[unit] = value
+            meant = qualified or definitions
+            value = weight * (1.0 if name == parts[-1] else 0.5) / (1.0 + math.log2(len(meant) or 1))
+            for symbol in meant:
+                result.units[symbol.unit] = max(result.units[symbol.unit], value)
+            for file in {symbol.file for symbol in meant}:
+                files[file] = files.get(file, 0.0) + value
     for file, value in files.items():
-        result.files[file] = value
-    return Signal(scaled(result.units), scaled(result.files))
+        result.files[file] = 1.0 - math.exp(-1.5 * value)
+    return result
 
 
 _PLACEHOLDER = re.compile(r"%[-+#0-9.]*[sdrfgixX]|%\(\w+\)[sdrf]|\{[^{}]*\}|\$\{?\w+\}?|\\[nrt\"']")
