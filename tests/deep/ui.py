@@ -84,7 +84,9 @@ def _look(page: Page, url: str, home: Path, key: str) -> dict[str, object]:
     graph = page.wait_for(*(asset.to_user_string() for asset in assets))
     shots.take("graph")
     page.click(r"^Materialize")
-    page.wait_for(key)
+    page.wait_for("Partition selection")
+    page.click(r"^All$")
+    page.wait_for("1 partition")
     shots.take("dialog")
     page.click(r"^Launch (run|backfill)")
     _wait_for_diagnosis(home)
@@ -105,7 +107,7 @@ def _look(page: Page, url: str, home: Path, key: str) -> dict[str, object]:
 
 
 def _wait_for_diagnosis(home: Path) -> None:
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + 2 * PATIENCE_S
     while time.monotonic() < end:
         if CheckpointStore(home).latest(CASE_ID).pointer("diagnosis") is not None:
             return
@@ -123,4 +125,8 @@ def main() -> dict[str, object]:
         root = Path(folder)
         key = small_case(root / "home", CASE_ID)
         with _serving(root / "home") as url, browser(chromium, root / "profile") as page:
-            return _look(page, url, root / "home", key)
+            try:
+                return _look(page, url, root / "home", key)
+            except AssertionError:
+                _Shots(page).take("failed")
+                raise
