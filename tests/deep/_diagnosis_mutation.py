@@ -6,7 +6,7 @@ import importlib
 import json
 import sys
 
-from tests.deep._mutation import passes, run
+from tests.deep._mutation import passes, run_each, sampled
 
 DIAGNOSIS = ["tests/phases/diagnosis/test_rules.py", "tests/phases/diagnosis/test_claims.py"]
 REQUEST = ["tests/phases/change_request"]
@@ -18,6 +18,11 @@ PLAN = (
     ("viano_assets.phases.change_request.rules", REQUEST),
 )
 
+SAMPLE = 320
+"""Mutants that are run of the 470 or so: the suite ends within 12 minutes on two cores."""
+
+SEED = 20_310_401
+JOBS = 2
 
 PRELOADED = ("pydantic", "jinja2", "tests.support.harbour_case")
 """Loaded once in the parent and shared by every child; nothing of it imports a mutated module."""
@@ -35,7 +40,7 @@ def main() -> int:
     if not passes([*DIAGNOSIS, *REQUEST]):
         sys.stderr.write("the tests fail without any mutation\n")
         return 1
-    report = run(PLAN)
+    report = run_each(sampled(PLAN, SAMPLE, SEED), JOBS)
     sys.stdout.write(json.dumps({"mutants": report.total, "mutation_score": round(report.score, 4)}) + "\n")
     return 0
 

@@ -12,6 +12,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import random
 import signal
 import sys
 import time
@@ -193,6 +194,10 @@ class _Served(importlib.abc.MetaPathFinder):
 
 def passes(tests: Sequence[str], module: str | None = None, source: str = "") -> bool:
     """Run tests in a forked child, with one module's source replaced; return whether all passed."""
+    return _wait(_start(tests, module, source)) == 0
+
+
+def _start(tests: Sequence[str], module: str | None = None, source: str = "") -> int:
     import pytest  # imported once in the parent, shared by every child
 
     child = os.fork()
@@ -212,30 +217,65 @@ def passes(tests: Sequence[str], module: str | None = None, source: str = "") ->
             code = int(pytest.main(arguments))
         finally:
             os._exit(code)
-    return _wait(child) == 0
+    return child
 
 
 def _wait(child: int) -> int:
     deadline = time.monotonic() + TIME_LIMIT
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
+    while True:
+        code = _ended(child, deadline)
+        if code is not None:
+            return code
         time.sleep(0.01)
+
+
+def _ended(child: int, deadline: float) -> int | None:
+    """Return the exit code of a child that has ended or is out of time, else None."""
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        return os.waitstatus_to_exitcode(status)
+    if time.monotonic() < deadline:
+        return None
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return -1
 
 
+def sampled(
+    plan: Sequence[tuple[str, Sequence[str]]], count: int, seed: int
+) -> list[tuple[Mutant, Sequence[str]]]:
+    """Return `count` mutants of a plan with their tests, drawn by a fixed seed, in the plan's order."""
+    every = [(mutant, tests) for module, tests in plan for mutant in mutants(module)]
+    drawn = random.Random(seed).sample(range(len(every)), min(count, len(every)))
+    return [every[number] for number in sorted(drawn)]
+
+
 def run(plan: Sequence[tuple[str, Sequence[str]]]) -> Report:
     """Run every mutant of every module against its tests; survivors are told on standard error."""
+    return run_each([(mutant, tests) for module, tests in plan for mutant in mutants(module)], jobs=1)
+
+
+def run_each(work: Sequence[tuple[Mutant, Sequence[str]]], jobs: int) -> Report:
+    """Run mutants against their tests, `jobs` children at a time; survivors are told on standard error."""
     report = Report()
-    for module, tests in plan:
-        for mutant in mutants(module):
-            report.total += 1
-            if passes(tests, module, mutant.source):
-                report.survivors.append(mutant)
-                sys.stderr.write(f"survived: {module}:{mutant.line} {mutant.change}\n")
-            else:
-                report.killed += 1
+    waiting, running = list(reversed(work)), dict[int, tuple[Mutant, float]]()
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            mutant, tests = waiting.pop()
+            running[_start(tests, mutant.module, mutant.source)] = (mutant, time.monotonic() + TIME_LIMIT)
+        for child, (mutant, deadline) in list(running.items()):
+            code = _ended(child, deadline)
+            if code is not None:
+                del running[child]
+                _count(report, mutant, passed=code == 0)
+        time.sleep(0.01)
     return report
+
+
+def _count(report: Report, mutant: Mutant, *, passed: bool) -> None:
+    report.total += 1
+    if passed:
+        report.survivors.append(mutant)
+        sys.stderr.write(f"survived: {mutant.module}:{mutant.line} {mutant.change}\n")
+    else:
+        report.killed += 1
