@@ -88,7 +88,7 @@ def _look(page: Page, url: str, home: Path, key: str) -> dict[str, object]:
     page.click(r"^All$")
     page.wait_for("1 partition")
     shots.take("dialog")
-    page.click(r"^Launch (run|backfill)")
+    page.click(r"^Launch (\d+ )?(run|backfill)")
     _wait_for_diagnosis(home)
     shown = key.replace("@", "%40")
     page.open(f"{url}/assets/{DIAGNOSIS.to_user_string()}?partition={shown}&view=partitions")

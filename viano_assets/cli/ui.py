@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -79,7 +80,8 @@ def _supervise(process: subprocess.Popen[bytes]) -> int:
 
     def stop(number: int, frame: object) -> None:
         del number, frame
-        os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
 
     for wanted in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(wanted, stop)
