@@ -31,9 +31,7 @@ _CODE_PATH = re.compile(
 )
 _IDENTIFIER = re.compile(r"`([A-Za-z_][\w.]*)(?:\([^`]*\))?`")
 _MEANT = re.compile(
-    r"\b(?:not|never|no|only|unlike|instead|by design|intended|deliberate\w*|does ?n.t|won.t|will not|"
-    r"without|"
-    r"exclud\w*|skip\w*|ignor\w*|by default|therefore|intersection)\b",
+    r"\b(?:not|never|by design|intended|deliberate\w*|does ?n.t|won.t|cannot|without|by default)\b",
     re.IGNORECASE,
 )
 
@@ -259,7 +257,11 @@ def _documented(scene: Scene) -> Judgement | None:
         for record in look.records:
             if record.kind not in {"source", "config"} or not record.usable:
                 continue
-            lines = [line for line in record.content.splitlines() if _MEANT.search(line)]
+            lines = [
+                line
+                for line in record.content.splitlines()
+                if _MEANT.search(line) and any(re.search(rf"\b{re.escape(name)}\b", line) for name in pair)
+            ]
             about_both = all(re.search(rf"\b{re.escape(name)}\b", record.content) for name in pair)
             if lines and about_both:
                 quote = line_quote(record, lines[0])
