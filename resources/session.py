@@ -18,6 +18,7 @@ from resources.llm.providers.offline.analyst import answer as offline_answer
 from resources.tools.registry import ToolBoxFactory
 from viano_assets.data_files import CONFIG
 from viano_assets.errors import BlockedError
+from viano_assets.evaluation.stored import quoted_snapshot
 from viano_assets.evidence.verify import verify_evidence
 from viano_assets.package.model import Head
 from viano_assets.package.store import CheckpointStore
@@ -88,7 +89,16 @@ class Session:
         tools = ToolBoxFactory(home / "cache", progress)
         asked = PreviewGateway(gateway) if preview else gateway
         remote = any(link.provider.remote for link in gateway.links)
-        builders = _builders(folder, store, asked, tools, planning_mode, progress, remote=remote)
+        builders = _builders(
+            folder,
+            store,
+            asked,
+            tools,
+            planning_mode,
+            progress,
+            remote=remote,
+            calibration=quoted_snapshot(home, gateway.profile),
+        )
         return cls(home, folder, store, gateway, tools, builders, progress)
 
     async def run(
@@ -186,6 +196,7 @@ def _builders(
     progress: ProgressSink | None,
     *,
     remote: bool,
+    calibration: Mapping[str, Any] | None,
 ) -> Mapping[Phase, PhaseBuilder]:
     interpretation = InterpretationConfig.load(folder / "analysis.local.toml")
     if planning_mode is not None:
@@ -199,7 +210,14 @@ def _builders(
         Phase.INTERPRETATION: CaseInterpreter(store, gateway, interpretation),
         Phase.HYPOTHESES: HypothesisBuilder(store, gateway, hypotheses),
         Phase.INVESTIGATION: InvestigationBuilder(store, gateway, investigation, tools, progress=progress),
-        Phase.DIAGNOSIS: DiagnosisBuilder(store, gateway, diagnosis, tools=tools, analyst=analyst),
+        Phase.DIAGNOSIS: DiagnosisBuilder(
+            store,
+            gateway,
+            diagnosis,
+            tools=tools,
+            analyst=analyst,
+            calibration=calibration,
+        ),
         Phase.CHANGE_REQUEST: ChangeRequestBuilder(store),
     }
     return {phase: made[phase] for phase in PHASE_ORDER}

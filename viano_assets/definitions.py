@@ -12,6 +12,8 @@ import dagster as dg
 
 from resources.dagster_viano import VianoResource
 from viano_assets.assets.chain import case_chain
+from viano_assets.assets.corpus import corpus_evaluation
+from viano_assets.automation.corpus_sensors import CORPUS_JOBS, CORPUS_SCHEDULES, CORPUS_SENSORS
 from viano_assets.automation.jobs import analyse_case
 from viano_assets.automation.sensors import SENSORS
 
@@ -23,9 +25,10 @@ def build_defs(**overrides: Any) -> dg.Definitions:
     """
     resources: dict[str, Any] = {"viano": VianoResource(home=os.environ.get("VIANO_HOME", ".viano"))}
     return dg.Definitions(
-        assets=[case_chain],
-        jobs=[analyse_case],
-        sensors=SENSORS,
+        assets=[case_chain, corpus_evaluation],
+        jobs=[analyse_case, *CORPUS_JOBS],
+        sensors=[*SENSORS, *CORPUS_SENSORS],
+        schedules=CORPUS_SCHEDULES,
         resources=resources | overrides,
         executor=dg.in_process_executor,
     )

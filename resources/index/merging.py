@@ -51,10 +51,11 @@ def _write(path: Path, table: pa.Table) -> None:
 def write_segment(root: Path, name: str, units: Sequence[str], rows: Rows) -> Segment:
     """Write rows of many units as one segment."""
     tables = {t: pa.Table.from_pylist(list(r), schema=TABLES[t]) for t, r in rows.items() if r}
-    return _segment(root, name, units, tables)
+    return write_tables(root, name, units, tables)
 
 
-def _segment(root: Path, name: str, units: Sequence[str], tables: Mapping[str, pa.Table]) -> Segment:
+def write_tables(root: Path, name: str, units: Sequence[str], tables: Mapping[str, pa.Table]) -> Segment:
+    """Write whole tables of many units as one segment."""
     folder = root / "segments"
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
@@ -111,7 +112,7 @@ def fold_journal(layout: Layout) -> None:
         )
         for table in TABLES
     }
-    segment = _segment(layout.root, new_name(number), sorted(view.entries), tables)
+    segment = write_tables(layout.root, new_name(number), sorted(view.entries), tables)
     now = time.time()
     used = {name for entry in view.lines for name in entry.files.values()}
     trash = [*view.current.trash, *((name, now) for name in sorted(used))]
@@ -141,7 +142,7 @@ def merge_segments(layout: Layout) -> bool:
     units: set[str] = set()
     for segment in pair:
         units |= set(read_units(layout.root, segment)) - set(segment.dead)
-    merged = _segment(layout.root, new_name(current.number), sorted(units), tables)
+    merged = write_tables(layout.root, new_name(current.number), sorted(units), tables)
     gone = {segment.name: segment for segment in pair}
     with layout.lock():
         view = layout.view()

@@ -11,7 +11,8 @@ import pytest
 from resources.session import Session
 from tests.support.graph import small_case
 from viano_assets.case.reopening import new_revision
-from viano_assets.phases.protocols import Phase
+from viano_assets.phases.drive import drive
+from viano_assets.phases.protocols import DispatchStatus, Phase
 
 
 @pytest.mark.parametrize("mode", ["joint", "separate"])
@@ -24,8 +25,9 @@ def test_a_case_can_be_reprocessed_forty_times(tmp_path: Path, mode: str) -> Non
     for number in range(rounds):
         if number:
             new_revision(session.store, "BUG-1", reason="corpus", prior_generations="exclude")
-        asyncio.run(session.run_phase("BUG-1", Phase.INTERPRETATION))
-        asyncio.run(session.run_phase("BUG-1", Phase.HYPOTHESES))
+        for phase in (Phase.INTERPRETATION, Phase.HYPOTHESES):
+            result = asyncio.run(drive(session.store, session.builders[phase], phase, "BUG-1"))
+            assert result.status is DispatchStatus.COMPLETED
     head = session.store.latest("BUG-1")
     assert head.revision == rounds
     for revision in (2, rounds):

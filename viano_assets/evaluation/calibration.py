@@ -9,7 +9,7 @@ risk-coverage curve (Geifman and El-Yaniv 2017). Fewer than `MIN_DECIDED` cases 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,7 +111,13 @@ def calibrate(
 
     The rates that score a case are fitted without it (leave one out), since the same cases fit and score.
     """
-    good, total = counts(levels, right)
+    return calibrate_counts(*counts(levels, right), seed=seed, simulations=simulations)
+
+
+def calibrate_counts(
+    good: Sequence[int], total: Sequence[int], *, seed: int = 0, simulations: int = 400
+) -> Calibration:
+    """Measure the calibration from the counts per level of `LEVELS`; as `calibrate`."""
     n, k = sum(total), sum(good)
     if n < MIN_DECIDED:
         bare = tuple(LevelRate(name, total[i], good[i], None, None, None) for i, name in enumerate(LEVELS))
@@ -141,6 +147,70 @@ def calibrate(
         auroc=_auroc(good, total),
         aurc=_aurc(good, total),
         top_lower_bound=bound if top_n else None,
+    )
+
+
+class Claims(NamedTuple):
+    """Claimed rates held against outcomes.
+
+    `ece` and its 97.5 % bound `null_high` under the claims; `gap`, claimed minus observed share right, and
+    its one-sided 95 % bound `gap_high` under the claims.
+    """
+
+    n: int
+    ece: float
+    null_high: float
+    gap: float
+    gap_high: float
+
+    @property
+    def within_null_band(self) -> bool:
+        """True when a provider whose claims hold could show this calibration error."""
+        return self.ece <= self.null_high
+
+    @property
+    def flagged(self) -> bool:
+        """True when the claims are too high: a provider whose claims hold rarely falls so far short."""
+        return self.gap > self.gap_high
+
+
+def check_claims(
+    levels: Sequence[str],
+    right: Sequence[bool],
+    claimed: Mapping[str, float],
+    *,
+    seed: int = 0,
+    simulations: int = 2_000,
+) -> Claims:
+    """Hold the rates of a snapshot against cases it was not fitted on.
+
+    Args:
+        levels: level of each decided case; one without a claim is left out.
+        right: whether each was right.
+        claimed: rate per level.
+        seed: of the simulation.
+        simulations: how many providers whose claims hold are drawn.
+
+    Raises:
+        ValueError: no case has a claimed level.
+    """
+    pairs = [(level, hit) for level, hit in zip(levels, right, strict=True) if level in claimed]
+    good, total = counts([level for level, _ in pairs], [hit for _, hit in pairs])
+    n = sum(total)
+    if n == 0:
+        raise ValueError("no case has a claimed level")
+    size = np.asarray(total)
+    rates = np.asarray([claimed.get(level, 0.0) for level in LEVELS])
+    random = np.random.default_rng(seed)
+    draws = np.stack([random.binomial(t, p, simulations) for t, p in zip(size, rates, strict=True)])
+    gaps = (size * rates)[:, None] - draws
+    own = size * rates - np.asarray(good)
+    return Claims(
+        n=n,
+        ece=float(np.abs(own).sum() / n),
+        null_high=float(np.quantile(np.abs(gaps).sum(axis=0) / n, 0.975)),
+        gap=float(own.sum() / n),
+        gap_high=float(np.quantile(gaps.sum(axis=0) / n, 0.95)),
     )
 
 

@@ -96,7 +96,9 @@ def _read_spec(path: Path) -> Corpus:
 
 def corpus_of_folder(name: str, folder: Path) -> Corpus:
     """Return a corpus over a folder of case folders."""
-    return Corpus(check_corpus_name(name), CorpusSpec(kind="folder", folder=str(folder.resolve())), folder.parent)
+    return Corpus(
+        check_corpus_name(name), CorpusSpec(kind="folder", folder=str(folder.resolve())), folder.parent
+    )
 
 
 def read_bugs(corpus: Corpus) -> list[Bug]:

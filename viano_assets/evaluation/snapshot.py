@@ -11,15 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from viano_assets.canonical import canonical_json, sha256_hex
-from viano_assets.errors import PackageError
 from viano_assets.evaluation.calibration import LEVELS, as_json, calibrate
-from viano_assets.evaluation.stored import CorpusFolder, read_document, write_document
+from viano_assets.evaluation.stored import CHOSEN, CorpusFolder, read_document, write_document
 
 SCHEMA = "calibration-snapshot-v1"
-QUOTED = "calibration-v1"
-CHOSEN = "calibration.json"
-"""File in `HOME/corpora` that names the snapshot new diagnoses quote, per provider profile."""
-
 Pairs = Sequence[tuple[str, bool]]
 """(level, right) of each decided case or hypothesis."""
 
@@ -66,39 +61,6 @@ def keep_snapshot(home: Path, snapshot: Mapping[str, Any]) -> Path:
     names = read_document(chosen) if chosen.is_file() else {}
     write_document(chosen, {**names, str(snapshot["provider"]): str(path.relative_to(home / "corpora"))})
     return path
-
-
-def quoted_snapshot(home: Path, provider: str) -> dict[str, Any] | None:
-    """Return what a new diagnosis of a provider profile freezes; None when nothing has been measured.
-
-    A damaged file counts as nothing measured: a case must not stop for it, and the report names it.
-    """
-    chosen = home / "corpora" / CHOSEN
-    try:
-        if not chosen.is_file() or provider not in (names := read_document(chosen)):
-            return None
-        snapshot = read_document(home / "corpora" / str(names[provider]))
-        levels = {
-            item["level"]: {
-                "n": item["n"],
-                "right": item["right"],
-                "rate": item["rate"],
-                "interval": None if item["rate"] is None else [item["low"], item["high"]],
-            }
-            for item in snapshot["subjects"]["diagnosis"]["levels"]
-            if item["n"]
-        }
-        return {
-            "schema": QUOTED,
-            "status": "measured on other known cases" if levels else "not measured",
-            "snapshot_id": snapshot["snapshot_id"],
-            "sha256": snapshot["sha256"],
-            "corpus": snapshot["corpus"],
-            "provider": provider,
-            "levels": levels,
-        }
-    except (PackageError, KeyError, TypeError):
-        return None
 
 
 def drifted(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -24,6 +24,10 @@ from viano_assets.errors import InputError, PackageError
 Row = Mapping[str, Any]
 Unit = tuple[str, int, dict[str, Sequence[Row]]]
 
+QUOTED = "calibration-v1"
+CHOSEN = "calibration.json"
+"""File in `HOME/corpora` that names the snapshot new diagnoses quote, per provider profile."""
+
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
 
 
@@ -178,3 +182,36 @@ def content_hash(bugs: Sequence[Mapping[str, Any]]) -> str:
     """Return the content hash of a corpus from the hashes of its bugs."""
     lines = sorted(f"{bug['bug_id']} {bug['sha256']}" for bug in bugs)
     return sha256_hex("\n".join(lines).encode())
+
+
+def quoted_snapshot(home: Path, provider: str) -> dict[str, Any] | None:
+    """Return what a new diagnosis of a provider profile freezes; None when nothing has been measured.
+
+    A damaged file counts as nothing measured: a case must not stop for it, and the report names it.
+    """
+    chosen = home / "corpora" / CHOSEN
+    try:
+        if not chosen.is_file() or provider not in (names := read_document(chosen)):
+            return None
+        snapshot = read_document(home / "corpora" / str(names[provider]))
+        levels = {
+            item["level"]: {
+                "n": item["n"],
+                "right": item["right"],
+                "rate": item["rate"],
+                "interval": None if item["rate"] is None else [item["low"], item["high"]],
+            }
+            for item in snapshot["subjects"]["diagnosis"]["levels"]
+            if item["n"]
+        }
+        return {
+            "schema": QUOTED,
+            "status": "no known case of this level" if levels else "not measured",
+            "snapshot_id": snapshot["snapshot_id"],
+            "sha256": snapshot["sha256"],
+            "corpus": snapshot["corpus"],
+            "provider": provider,
+            "levels": levels,
+        }
+    except (PackageError, KeyError, TypeError):
+        return None
