@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 CONTAINMENT = 0.98
 """Share of distinct values that the target must hold when both tables are whole."""
 
+GROUPED = 0.8
+"""Share of the values in a column that must lead a group of rows; the affected one may be missing."""
+
 _SUFFIXES = frozenset(
     {"id", "ids", "guid", "uuid", "key", "no", "nr", "ref", "entry", "code", "fk", "idx", "num"}
 )
@@ -101,7 +104,31 @@ class Links:
         found: list[Link] = []
         for child in self._tables:
             found.extend(self._between(connection, child, table))
-        return sorted(found, key=lambda link: (link.child, link.column))
+            found.extend(self._groups(connection, child, table))
+        unique = {(link.child, link.column, link.target): link for link in reversed(found)}
+        return sorted(unique.values(), key=lambda link: (link.child, link.column, link.target))
+
+    def _groups(self, connection: duckdb.DuckDBPyConnection, child: Table, table: Table) -> list[Link]:
+        """Links by a value that names a group of rows, as the steps of a route or the lines of an order.
+
+        A column of `table` whose values are the leading part of the composite key of `child`.
+        """
+        if len(child.primary_key) < 2 or child.name == table.name:
+            return []
+        lead = column_of(child, child.primary_key[0])
+        if lead is None:
+            return []
+        links = []
+        for column in table.columns:
+            if column.name in table.primary_key or is_numeric(column.type) != is_numeric(lead[1]):
+                continue
+            same = column.name.casefold() == lead[0].casefold() and lead[0].casefold() not in _GENERIC
+            if not (same or (_stem(column.name) and _means(column.name, child.name))):
+                continue
+            share = self._containment(connection, table, column.name, child, lead[0])
+            if share is not None and share >= GROUPED:
+                links.append(Link(child.name, lead[0], table.name, column.name, "group of rows", share))
+        return links
 
     def _between(self, connection: duckdb.DuckDBPyConnection, child: Table, parent: Table) -> list[Link]:
         links: list[Link] = []
