@@ -43,7 +43,7 @@ MAX_PEERS = 300
 _SMALL = 50
 
 _BESIDE_KEY = 0.9
-"""Weight of a kind that is no part of the key: rows differ there more often for good reasons."""
+"""Weight of a kind that is no part of a composite key: rows differ there more often for good reasons."""
 
 
 class Finding(NamedTuple):
@@ -188,7 +188,8 @@ def _missing(group: Companions, row: Row, peers: list[dict[str, Any]]) -> list[F
                 example = _example(
                     group, [p for p in having if value in {text_of(r[column]) for r in _rows_of(group, p)}]
                 )
-                weight = part if column in table.primary_key else part * _BESIDE_KEY
+                beside = len(table.primary_key) > 1 and column not in table.primary_key
+                weight = part * _BESIDE_KEY if beside else part
                 findings.append(
                     Finding(weight, "companion kind", text, table, {**key, column: value}, example)
                 )
@@ -350,7 +351,13 @@ def _drafts(
         "findings": len(findings),
     }
     lines = [
-        {"finding": f.kind, "text": f.text, "share": round(f.share, 3), "extent": f.table.extent.kind}
+        {
+            "finding": f.kind,
+            "text": f.text,
+            "share": round(f.share, 3),
+            "extent": f.table.extent.kind,
+            "in_key": f.missing is not None and set(f.missing) <= set(f.table.primary_key),
+        }
         for f in findings
     ]
     places = [location(f.table, f.missing) for f in findings if f.missing]

@@ -75,7 +75,7 @@ class Difference:
         """Strength against other findings: share of peers, kind, what the report names, table extent."""
         kind = STRUCTURE.get(self.kind, VALUES.get(self.kind, 0.3))
         whole = 1.0 if self.extent == "full" else 0.5
-        return self.share * kind * whole + (0.3 if self.named else 0.0) + (0.1 if self.keyed else 0.0)
+        return self.share * kind * whole + (0.3 if self.named else 0.0) + (0.2 if self.keyed else 0.0)
 
 
 def names(scene: Scene) -> list[str]:
@@ -194,8 +194,8 @@ def _of(look: Look, wanted: set[str], keys: dict[str, set[str]]) -> Iterator[Dif
             example=next((row for row in rows[1:] if row.location.table == table), None),
             missing=missing,
             table=table,
-            named=any(part in wanted for part in others.values()),
-            keyed=bool(others) and set(others) <= keys.get(table, set()),
+            named=any(part in wanted and len(part) > 1 for part in others.values()),
+            keyed=bool(others) and (bool(value.get("in_key")) or set(others) <= keys.get(table, set())),
         )
 
 
@@ -355,7 +355,7 @@ def _missing(scene: Scene, best: Difference) -> Judgement:
     level = Confidence.PLAUSIBLE
     if absent and best.share >= CERTAIN:
         level = Confidence.STRONGLY_SUPPORTED
-    elif (absent and best.share >= CLEAR) or (inside and best.share >= CERTAIN):
+    elif (absent and best.keyed and best.share >= CLEAR) or (inside and best.share >= CERTAIN):
         level = Confidence.SUPPORTED
     proof = [best.absence] if absent and best.absence is not None else []
     if inside and schema is not None:
