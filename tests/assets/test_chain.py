@@ -67,6 +67,26 @@ def test_one_bad_case_never_stops_the_others(tmp_path: Path, instance: dg.Dagste
     assert "failed" in failure.step_failure_data.user_failure_data.metadata
 
 
+def test_an_inconclusive_case_is_materialised_with_a_warning_and_fails_no_run(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    """The change request of an inconclusive case once turned its whole run red."""
+    key = small_case(tmp_path / "home", "CRANE-17", source=False)
+    assert materialise(tmp_path / "home", instance, [key]).success
+    head = CheckpointStore(tmp_path / "home").latest("CRANE-17")
+    assert head.manifest.lifecycle == "FAILED_TO_ANALYZE"
+    assert _materialised(instance, DIAGNOSIS) == {key}
+    assert _materialised(instance, ASSET_OF_PHASE[Phase.CHANGE_REQUEST]) == set()
+    (record,) = instance.event_log_storage.get_asset_check_execution_history(
+        dg.AssetCheckKey(DIAGNOSIS, "conclusive"), limit=5
+    )
+    assert record.event is not None
+    assert record.event.dagster_event is not None
+    evaluation = record.event.dagster_event.asset_check_evaluation_data
+    assert not evaluation.passed
+    assert evaluation.severity is dg.AssetCheckSeverity.WARN
+
+
 def test_a_damaged_case_is_counted_and_named(tmp_path: Path, instance: dg.DagsterInstance) -> None:
     home = tmp_path / "home"
     keys = [small_case(home, "A-1"), small_case(home, "B-2")]
