@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -92,7 +93,9 @@ def main() -> dict[str, object]:
     """Return confirmed cases and their correctness under the shipped thresholds, in-sample and k-fold."""
     cases = load_cases()
     defects = [case for case in cases if case.verdict == "defect"]
-    rows = [row(case, case) for case in cases] + [row(*pair) for pair in wrong_pairs(defects)[:PAIRS]]
+    pairs = [*((case, case) for case in cases), *wrong_pairs(defects)[:PAIRS]]
+    with ProcessPoolExecutor(2) as pool:
+        rows = list(pool.map(row, *zip(*pairs, strict=True)))
     weights = fit(rows)
     inside = [calibration.probability(r.features, weights) for r in rows]
     target = Path(str(resources.files(calibration.__package__ or "").joinpath("calibration.json")))
