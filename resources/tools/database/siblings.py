@@ -234,9 +234,11 @@ def _stated_counts(group: Companions, row: Row, peers: list[dict[str, Any]]) -> 
                     f"both agree in {agree} of {len(pairs)} peers"
                 )
                 key = {group.link.column: text_of(row.cells[group.link.target])}
-                findings.append(
-                    Finding(certain * agree / len(pairs), "stated count", text, group.table, key, None)
-                )
+                last, kind = name.removeprefix("largest "), "stated count"
+                if last in group.table.primary_key and isinstance(stated, int) and stated > real:
+                    kind, key = "companion kind", {**key, last: text_of(stated)}
+                share = certain * agree / len(pairs)
+                findings.append(Finding(share, kind, text, group.table, key, None))
     return findings
 
 

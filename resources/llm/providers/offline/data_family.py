@@ -23,6 +23,7 @@ from viano_assets.phases.wire import Confidence
 
 MAX_IDS = 4
 MAX_ROWS = 3
+MAX_NAMED = 2
 
 STRUCTURE = {
     "companion": 1.0,
@@ -42,6 +43,7 @@ _QUOTED = re.compile(r"[\"“„»'`]([^\"“”„«»'`\n]{3,60})[\"”“«'`
 _PROPER = re.compile(
     r"(?<![.!?:\n] )(?<!^)\b([A-ZÄÖÜ][\w'-]+(?: (?:of|the|von|der|des|de|am|im))?(?: [A-ZÄÖÜ][\w'-]+)+)"
 )
+_ID_COLUMN = re.compile(r"(?:^|[_a-z])(?:id|guid|no|nr|num|number|ref|key|entry|code)$", re.IGNORECASE)
 _SKIPPED = re.compile(
     r"skip|ignor|not loaded|non.?exist|does not exist|unknown|invalid|discard|missing|"
     r"verworfen|übersprungen|fehlt",
@@ -94,6 +96,15 @@ def plan_data(scene: Scene) -> Iterator[Wish]:
     code = scene.id_of("Code")
     for name in names(scene):
         yield Wish("db.id", {"id": name}, f"Which typed columns hold {name}?")
+    for table, column, name in named_rows(scene)[:MAX_NAMED]:
+        where = [{"column": column, "op": "=", "value": name}]
+        yield Wish("db.rows", {"table": table, "where": where, "limit": 3}, f"Which item is called {name}?")
+    for column, value in named_ids(scene)[:MAX_NAMED]:
+        yield Wish(
+            "db.id",
+            {"id": value, "column_like": column},
+            f"Which rows have {column} {value} as their key?",
+        )
     for table, key in keyed_rows(scene)[:MAX_ROWS]:
         shown = ", ".join(f"{column}={value}" for column, value in sorted(key.items()))
         yield Wish(
@@ -110,6 +121,30 @@ def plan_data(scene: Scene) -> Iterator[Wish]:
         )
 
 
+def named_rows(scene: Scene) -> list[tuple[str, str, str]]:
+    """Return table, column and name where a name of the report stands beside the key, few rows first."""
+    return [
+        (str(hit["table"]), str(hit["column"]), str(look.arguments["id"]))
+        for look in scene.findings.by("db.id")
+        if not str(look.arguments["id"]).isdigit()
+        for record in look.records
+        for hit in _json_lines(record)
+        if "column" in hit and "table" in hit and not hit.get("key") and 0 < int(hit.get("rows", 0)) <= 3
+    ]
+
+
+def named_ids(scene: Scene) -> list[tuple[str, str]]:
+    """Return the id columns, with their values, of the rows that carry a name of the report."""
+    found: dict[tuple[str, str], None] = {}
+    for look in scene.findings.by("db.rows"):
+        for record in look.records:
+            for value in _json_lines(record):
+                for column, cell in (value.get("row") or {}).items():
+                    if isinstance(cell, int) and not isinstance(cell, bool) and _ID_COLUMN.search(column):
+                        found[str(column), str(cell)] = None
+    return list(found)
+
+
 def keyed_rows(scene: Scene) -> list[tuple[str, Json]]:
     """Return the rows that an id or name of the report identifies: key columns and few rows first."""
     found: list[tuple[tuple[int, int, int], str, Json]] = []
@@ -118,10 +153,11 @@ def keyed_rows(scene: Scene) -> list[tuple[str, Json]]:
             for hit in _json_lines(record):
                 if "column" not in hit or "table" not in hit or int(hit.get("rows", 0)) > 3:
                     continue
-                name = str(look.arguments["id"])
-                if not hit.get("key") and name.isdigit() and int(hit["rows"]) != 1:
+                name, like = str(look.arguments["id"]), look.arguments.get("column_like")
+                if not hit.get("key") and (not name.isdigit() or int(hit["rows"]) != 1 or like):
                     continue
-                order = (0 if hit.get("key") else 1, int(hit["rows"]), number)
+                linked = like is not None and str(hit["column"]) == like
+                order = (0 if linked else 1 if hit.get("key") else 2, int(hit["rows"]), number)
                 found.append((order, str(hit["table"]), {str(hit["column"]): name}))
     found.sort(key=lambda item: item[0])
     unique = {json.dumps([table, key], sort_keys=True): (table, key) for _, table, key in found}
