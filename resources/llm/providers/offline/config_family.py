@@ -21,6 +21,7 @@ from resources.llm.providers.offline.settings import (
     matches,
     templates,
 )
+from resources.llm.providers.offline.units import may_mean
 from resources.llm.providers.offline.wording import line_quote, place, say
 from viano_assets.phases.wire import Confidence
 
@@ -151,6 +152,8 @@ def _level(found: Reading, force: Setting, default: Setting) -> Confidence:
 
 def _deviating(scene: Scene, found: Reading, force: Setting, default: Setting) -> Judgement:
     level = _level(found, force, default)
+    if found.comparison is None and not may_mean(force.name, scene.case.text(), default.value):
+        level = Confidence.PLAUSIBLE
     records = [force.record, default.record]
     if found.comparison is not None:
         records.insert(1, found.comparison.record)
