@@ -63,7 +63,7 @@ def _ways(key: str) -> list[Way]:
         Way("viano run", [*CLI, "run", CASE], None),
         Way(
             "dagster run",
-            [*dagster, "--select", "*", "--partition", key],
+            [*dagster, "--select", 'group:"case"', "--partition", key],
             [sys.executable, "-m", "tests.support.reap"],
         ),
     ]
@@ -79,15 +79,21 @@ def _generation(home: Path) -> int:
 
 
 def die(way: Way, home: Path, moment: int, pause_s: float) -> bool:
-    """Start the way, kill its whole group at the moment, and tell whether it was still running."""
-    with subprocess.Popen(
-        way.command,
-        env=environment(home),
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:
+    """Start the way, kill its whole group at the moment, and tell whether it was still running.
+
+    A run that ended by itself before must have succeeded.
+    """
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            way.command,
+            env=environment(home),
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+        ) as process,
+    ):
         end = time.monotonic() + PATIENCE_S
         while _generation(home) < moment and process.poll() is None and time.monotonic() < end:
             time.sleep(0.005)
@@ -95,7 +101,9 @@ def die(way: Way, home: Path, moment: int, pause_s: float) -> bool:
         alive = process.poll() is None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        if process.wait() > 0:
+            said.seek(0)
+            raise AssertionError(f"{way.name} exited {process.returncode}: {said.read()[-2_000:]!r}")
     return alive
 
 
