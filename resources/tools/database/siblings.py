@@ -178,9 +178,10 @@ def _missing(group: Companions, row: Row, peers: list[dict[str, Any]]) -> list[F
         if len(present) > _SMALL:
             continue
         mine = {text_of(r[column]) for r in own}
+        stated_end = _states_end(group, row, peers, column)
         for value, number in sorted(present.items()):
             part = number / len(having)
-            if part >= MOST and value not in mine:
+            if part >= MOST and value not in mine and not (stated_end and _beyond(value, mine)):
                 text = (
                     f"no row of {table.name} with {column}={value} refers to it; "
                     f"{number} of {len(having)} peers have one"
@@ -194,6 +195,31 @@ def _missing(group: Companions, row: Row, peers: list[dict[str, Any]]) -> list[F
                     Finding(weight, "companion kind", text, table, {**key, column: value}, example)
                 )
     return findings
+
+
+def _states_end(group: Companions, row: Row, peers: list[dict[str, Any]], column: str) -> bool:
+    """Say whether a column of the row states its own last value of `column`, as it does with the peers.
+
+    Then the row ends where it says it ends, and a kind beyond that is no gap.
+    """
+    name = f"largest {column}"
+    measured = [(peer, _measures(group, peer)) for peer in peers]
+    own = _measures(group, row.cells).get(name)
+    for stated in row.table.columns:
+        if not is_numeric(stated.type) or stated.name in row.table.primary_key:
+            continue
+        if own is None or row.cells[stated.name] != own:
+            continue
+        pairs = [(peer[stated.name], found[name]) for peer, found in measured if name in found]
+        if len(pairs) >= 5 and sum(a == b for a, b in pairs) / len(pairs) >= 0.9:
+            return True
+    return False
+
+
+def _beyond(value: str, mine: set[str]) -> bool:
+    """Say whether a whole number lies beyond all of `mine`."""
+    numbers = [int(item) for item in mine if item.lstrip("-").isdigit()]
+    return value.lstrip("-").isdigit() and bool(numbers) and int(value) > max(numbers)
 
 
 def _example(group: Companions, peers: list[dict[str, Any]]) -> str | None:

@@ -36,7 +36,7 @@ STRUCTURE = {
 VALUES = {"stated count": 0.7, "own value": 0.6}
 """Findings that name something unusual."""
 
-CERTAIN, CLEAR = 0.95, 0.8
+CERTAIN, CLEAR = 0.95, 0.9
 """Share of the peers from which a missing row counts as certain, as clear."""
 
 _QUOTED = re.compile(r"[\"“„»'`]([^\"“”„«»'`\n]{3,60})[\"”“«'`]")
