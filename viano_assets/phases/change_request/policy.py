@@ -20,6 +20,7 @@ from viano_assets.phases.change_request.contract import (
     Defect,
 )
 from viano_assets.phases.diagnosis.contract import DiagnosisAnswer, FinalEvaluation, RootCause, Verdict
+from viano_assets.phases.diagnosis.ground import locations
 from viano_assets.phases.diagnosis.localisation import localise
 from viano_assets.phases.diagnosis.published import AcceptedDiagnosis
 from viano_assets.phases.diagnosis.rules import effective_confidence
@@ -113,12 +114,12 @@ def _affected(diagnosis: AcceptedDiagnosis, cause: RootCause) -> Iterator[Affect
         yield AffectedPlace(kind="symbol", location=location, evidence_ids=_of_path(carrying, place["path"]))
     for place in ranked["rows"]:
         location = Location(table=place["table"], key=place["key"], column=place["column"])
-        ids = tuple(n for n, r in carrying.items() if r.provenance.location.table == place["table"])
+        ids = tuple(n for n, r in carrying.items() if any(p.table == place["table"] for p in locations(r)))
         yield AffectedPlace(kind="table", location=location, evidence_ids=ids)
 
 
 def _of_path(records: dict[str, EvidenceRecord], path: str) -> tuple[str, ...]:
-    return tuple(name for name, record in records.items() if record.provenance.location.path == path)
+    return tuple(n for n, r in records.items() if any(place.path == path for place in locations(r)))
 
 
 def _of(statements: Sequence[AliasedStatement], category: str) -> list[AliasedStatement]:
