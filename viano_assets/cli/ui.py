@@ -19,6 +19,7 @@ from viano_assets.data_files import CONFIG
 from viano_assets.errors import InputError
 
 LOOPBACK = "127.0.0.1"
+GRAPH = "locations/__repository__@viano_assets.definitions/asset-groups/case/lineage"
 
 
 def dagster_environment(home: Path) -> dict[str, str]:
@@ -58,7 +59,7 @@ def ui(out: Output, port: int) -> None:
     environment = dagster_environment(out.home)
     counts = _sync(environment)
     click.echo(f"{counts['partitions']} case revisions are known to Dagster.", err=True)
-    click.echo(f"UI: http://{LOOPBACK}:{port}/assets   (Ctrl-C stops it)", err=True)
+    click.echo(f"UI: http://{LOOPBACK}:{port}/{GRAPH}   (Ctrl-C stops it)", err=True)
     command = [
         sys.executable,
         "-m",
