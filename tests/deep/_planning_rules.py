@@ -25,7 +25,8 @@ class Rule(NamedTuple):
 
 def _rule(name: str, module: str, old: str, new: str, test: str) -> Rule:
     file, _, function = test.partition("::")
-    return Rule(name, f"{BASE}.{module}", old, new, f"{TESTS}/{file}::{function}")
+    place = module if module.startswith("viano_assets.") else f"{BASE}.{module}"
+    return Rule(name, place, old, new, f"{TESTS}/{file}::{function}")
 
 
 HB = "hypotheses/test_builder.py::"
@@ -44,8 +45,8 @@ SEED_001: tuple[Rule, ...] = (
     _rule("001-02", "hypotheses.config", "if self.min_hypotheses > self.max_hypotheses:", "if False:", HB + "test_counts_and_budget_are_positive_integers_in_order"),
     _rule("001-03", "common", "    if not published:\n        raise BlockedError(", "    if published and not published:\n        raise BlockedError(", HB + "test_without_an_interpretation_the_phase_refuses_and_runs_nothing"),
     _rule("001-04", "interpretation.accepted", "if store.read(head, path) != canonical_json(rebuilt):", "if False:", IB + "test_even_a_consistent_forgery_of_one_artifact_is_found"),
-    _rule("001-05", "common", "if now.get(path) != bound.get(path):", "if False:", IB + "test_a_raw_input_added_later_makes_the_revision_stale"),
-    _rule("001-06", "interpretation.accepted", 'if head.pointer("interpretation_summary") != summary or store.read(head, summary) != text:', "if False:", IB + "test_even_a_consistent_forgery_of_one_artifact_is_found"),
+    _rule("001-05", "viano_assets.case.freshness", "        if path not in bound:\n", "        if False:\n", IB + "test_a_raw_input_added_later_makes_the_revision_stale"),
+    _rule("001-06", "interpretation.accepted", 'if head.pointer("interpretation_summary") != artifact_path(_PHASE, head.revision, SUMMARY):', "if False:", IB + "test_even_a_consistent_forgery_of_one_artifact_is_found"),
     _rule("001-07", "calls", "if request.sha256 != call.request_sha256:", "if False:", PC + "test_the_chain_is_verified_on_every_read"),
     _rule("001-08", "hypotheses.builder", "if missing_observation(interpretation.statements):", "if False:", HB + "test_without_an_observation_there_is_no_invented_h1"),
     _rule("001-09", "hypotheses.context", 'PROMPT = "hypotheses_v1"', 'PROMPT = "interpretation_v1"', HB + "test_the_request_shows_catalogue_statements_policy_and_no_payload"),
@@ -83,7 +84,7 @@ SEED_001: tuple[Rule, ...] = (
     _rule("001-41", "common", '"call": None if call is None else call.as_json()', '"call": None', IB + "test_a_cut_reply_is_an_error_that_keeps_the_raw_call"),
     _rule("001-42", "hypotheses.builder", "if rejection_of(self._store, head, _PHASE, attempt) is not None:", "if False:", HB + "test_an_invalid_batch_is_rejected_whole"),
     _rule("001-43", "hypotheses.accepted", "    if found:\n", "    if False:\n", HB + "test_declared_hypotheses_without_creation_history_are_refused"),
-    _rule("001-44", "hypotheses.builder", "            text: summary_bytes(document, interpretation),\n        }\n", '            text: summary_bytes(document, interpretation),\n        }\n        self._store.commit(head, Change(event="early", put={text: put.pop(text)}))\n', HB + "test_three_generations_and_the_pointers_of_the_contract"),
+    _rule("001-44", "hypotheses.builder", "            text: texts.contents[SUMMARY],\n        }\n", '            text: texts.contents[SUMMARY],\n        }\n        self._store.commit(head, Change(event="early", put={text: put.pop(text)}))\n', HB + "test_three_generations_and_the_pointers_of_the_contract"),
     _rule("001-45", "common", "errors/{attempt_hash(attempt_id)}.json", "rejected/{attempt_hash(attempt_id)}.json", HB + "test_an_invalid_batch_is_rejected_whole"),
     _rule("001-46", "hypotheses.builder", '"GENERATING_HYPOTHESES"', '"INVESTIGATING_HYPOTHESES"', HB + "test_three_generations_and_the_pointers_of_the_contract"),
     _rule("001-47", "common", '"deferred": DispatchStatus.DEFERRED', '"deferred": DispatchStatus.ERROR', HB + "test_unreachable_infrastructure_is_distinct_from_invalid_answers"),
