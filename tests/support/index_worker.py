@@ -17,10 +17,10 @@ OWN_UNITS = 5
 
 
 def write(home: Path, number: int, stop: Path) -> dict[str, int]:
-    """Publish own units over and over, each time with a higher mark and another number of records."""
+    """Publish own units over and over, each with a higher mark and another number of records."""
     index = EvidenceIndex(home)
     mark = 0
-    while not stop.exists():
+    while mark <= 20 or not stop.exists():
         mark += 1
         case_id = f"W{number}-{mark % OWN_UNITS}"
         index.publish(unit(case_id), mark, unit_rows(case_id, mark, evidence=mark % 4))
@@ -33,7 +33,7 @@ def read(home: Path, number: int, stop: Path) -> dict[str, int]:
     index = EvidenceIndex(home)
     seen: dict[str, int] = {}
     reads = torn = lost = 0
-    while not stop.exists():
+    while reads == 0 or not stop.exists():
         found = {}
         for case_id, mark, said, count, least, most in index.query(WHOLE).rows:
             found[case_id] = mark

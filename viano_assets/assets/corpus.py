@@ -21,7 +21,7 @@ EVALUATION = dg.AssetKey("corpus_evaluation")
 class JudgeConfig(dg.Config):
     """Which run to judge."""
 
-    corpus: str = Field(description="Name of a built corpus.")
+    corpus: str = Field(default="bundled", description="Name of a built corpus.")
     run_id: str | None = Field(default=None, description="The run; the newest if null.")
 
 
