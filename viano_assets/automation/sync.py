@@ -12,9 +12,11 @@ from pathlib import Path
 import dagster as dg
 
 from resources.session import Session
-from viano_assets.assets.events import DATA_VERSION_TAG, asset_of, evaluations, materialisation
+from viano_assets.assets.events import DATA_VERSION_TAG, evaluations, materialisation
 from viano_assets.assets.reports import MAIN, case_report, phase_report
 from viano_assets.assets.run_types import PhaseReport
+from viano_assets.assets.specs import ASSET_OF_PHASE, CASE
+from viano_assets.case.assembler import case_path
 from viano_assets.errors import VianoError
 from viano_assets.package.model import Head
 from viano_assets.partitions import PARTITION_SET, CaseRevision
@@ -59,18 +61,19 @@ def _unknown(
 ) -> Iterator[PhaseReport]:
     """Yield the reports of published phases that Dagster does not know, or knows with another version."""
     key = CaseRevision(head.case_id, revision).key
-    reports = [case_report(session, head, key, revision)]
+    if _known_version(instance, CASE, key) != head.files[case_path(revision)].sha256:
+        yield case_report(session, head, key, revision)
     for phase, (main, _) in MAIN.items():
-        if artifact_path(phase, revision, main) in head.files:
-            reports.append(phase_report(session, head, key, revision, phase))
-    for report in reports:
-        if _known_version(instance, report) != report.data_version:
-            yield report
+        path = artifact_path(phase, revision, main)
+        if path not in head.files:
+            continue
+        if _known_version(instance, ASSET_OF_PHASE[phase], key) != head.files[path].sha256:
+            yield phase_report(session, head, key, revision, phase)
 
 
-def _known_version(instance: dg.DagsterInstance, report: PhaseReport) -> str | None:
+def _known_version(instance: dg.DagsterInstance, asset: dg.AssetKey, key: str) -> str | None:
     records = instance.fetch_materializations(
-        dg.AssetRecordsFilter(asset_key=asset_of(report), asset_partitions=[report.key]), limit=1
+        dg.AssetRecordsFilter(asset_key=asset, asset_partitions=[key]), limit=1
     ).records
     if not records or records[0].asset_materialization is None:
         return None
