@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.pool import Pool
 
 from tests.benchmarks._first_run import Job, Outcome, RealOutcome, run_job, run_real
 from viano_assets.data_files import CONFIG
@@ -33,18 +33,16 @@ def jobs() -> list[Job]:
     return found
 
 
-def _pool() -> ProcessPoolExecutor:
+def _pool() -> Pool:
     processes = int(os.environ.get("FIRST_PROCESSES", "2"))
-    return ProcessPoolExecutor(
-        processes, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=10
-    )
+    return multiprocessing.get_context("spawn").Pool(processes, maxtasksperchild=10)
 
 
 def synthetic() -> list[Outcome]:
     """Run all generated cases and print a line for each."""
     with _pool() as pool:
         outcomes = []
-        for outcome in pool.map(run_job, jobs()):
+        for outcome in pool.imap(run_job, jobs()):
             outcomes.append(outcome)
             job = outcome.job
             name = f"{job.family}-{job.variant}-{job.seed}{'-twin' if job.twin else ''} {job.language}"
@@ -62,7 +60,7 @@ def real() -> list[RealOutcome] | None:
     chosen = sorted(entries, key=lambda entry: (entry.sdist_bytes, entry.id))
     distinct = list({entry.package: entry for entry in reversed(chosen)}.values())[::-1][:REAL_CASES]
     with _pool() as pool:
-        outcomes = list(pool.map(run_real, distinct))
+        outcomes = pool.map(run_real, distinct, chunksize=1)
     for outcome in outcomes:
         sys.stderr.write(f"{outcome}\n")
     return None if any(outcome.missing for outcome in outcomes) else outcomes
