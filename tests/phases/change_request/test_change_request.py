@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.crashing_store import Crash, CrashingStore
 from tests.support.diagnosis_answers import Json, changed, confirmed, evaluation, inconclusive, inputs_of
-from tests.support.harbour_case import CASE, copy_of, finished_store
+from tests.support.harbour_case import CASE, World, copy_of, finished_store, investigated
 from tests.support.memory_store import MemoryStore
 from tests.support.scripted_gateway import ScriptedGateway
 from viano_assets.case.outbox import acknowledge, entries, pending_entries
-from viano_assets.errors import BlockedError, ContractError, InputError
+from viano_assets.errors import BlockedError, ContractError, InputError, NewerFormatError
 from viano_assets.package.model import Change, Overlay
 from viano_assets.phases.change_request.builder import ChangeRequestBuilder
 from viano_assets.phases.change_request.contract import ChangeRequest
@@ -91,6 +91,34 @@ def test_content_follows_the_diagnosis_and_the_report(case: Case) -> None:
     summary = store.read(store.latest(CASE), f"{FOLDER}/change_request.md").decode()
     assert "# Change request: Berth 3 stays empty" in summary
     assert "INSERT" not in summary
+
+
+def test_a_german_case_has_a_german_request() -> None:
+    store = MemoryStore()
+    head = asyncio.run(investigated(store, world=World(language="de")))
+    diagnosed((store, inputs_of(store, head)[1]))
+    build(store)
+    request, _ = request_of(store)
+    summary = store.read(store.latest(CASE), f"{FOLDER}/change_request.md").decode()
+    assert summary.startswith("# Änderungsauftrag: ")
+    for said in ("## Fehler", "## Abnahmeprüfungen", "Die Ursache ist behoben", "vollständig"):
+        assert said in summary
+    controller = [claim.text for claim in request.claims()]
+    assert any(text.startswith("Nach den gemeldeten Schritten") for text in controller)
+    assert not any(word in text for text in controller for word in ("This ", "What was", "The cause"))
+    assert build(store).replayed
+
+
+def test_a_request_of_an_unknown_policy_is_left_alone(case: Case) -> None:
+    store = diagnosed(case)
+    build(store)
+    path, head = f"{FOLDER}/change_request.json", store.latest(CASE)
+    other = store.read(head, path).replace(b"bugfix-policy-2", b"bugfix-policy-99")
+    store.commit(head, Change("edited", put={path: other}))
+    with pytest.raises(NewerFormatError) as caught:
+        build(store)
+    assert caught.value.code == "newer_format"
+    assert "bugfix-policy-99" in str(caught.value)
 
 
 def test_rows_become_affected_tables(case: Case) -> None:

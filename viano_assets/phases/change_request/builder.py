@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from viano_assets.canonical import canonical_json
 from viano_assets.case.outbox import entry_path, outbox_entry
-from viano_assets.errors import BlockedError, ContractError
+from viano_assets.errors import BlockedError, ContractError, NewerFormatError
 from viano_assets.package.model import Change, Head
 from viano_assets.phases.change_request.contract import ChangeRequest
-from viano_assets.phases.change_request.policy import build_request
+from viano_assets.phases.change_request.policy import LANGUAGES, POLICY, build_request, wording
 from viano_assets.phases.change_request.rules import check_output, check_request
 from viano_assets.phases.change_request.summary import VERSION, request_markdown
 from viano_assets.phases.common import (
@@ -25,6 +25,7 @@ from viano_assets.phases.common import (
     standing_block,
 )
 from viano_assets.phases.diagnosis.published import AcceptedDiagnosis, load_diagnosis
+from viano_assets.phases.diagnosis.wording import Wording
 from viano_assets.phases.protocols import DispatchStatus, Phase, PhaseResult, Store
 from viano_assets.phases.rendering import FIELD, Renderer, rendered, verified
 from viano_assets.phases.wire import ValidationIssue
@@ -71,12 +72,13 @@ class ChangeRequestBuilder:
                 return halted
             diagnosis = self._confirmed(head)
             request = self._request(head, diagnosis)
+            words = wording(request.policy, diagnosis)
             issues = check_request(request, diagnosis)
             if issues:
                 return self._refuse(head, issues)
             if not events(head, PHASE, "built"):
-                head = self._store.commit(head, _built(head, request))
-            self._check(head, request)
+                head = self._store.commit(head, _built(head, request, words))
+            self._check(head, request, words)
             if events(head, PHASE, "published"):
                 self._check_entry(head)
                 return PhaseResult(PHASE, DispatchStatus.COMPLETED, head, replayed=True)
@@ -103,21 +105,37 @@ class ChangeRequestBuilder:
             )
         return diagnosis
 
-    @staticmethod
-    def _request(head: Head, diagnosis: AcceptedDiagnosis) -> ChangeRequest:
+    def _request(self, head: Head, diagnosis: AcceptedDiagnosis) -> ChangeRequest:
         cause = diagnosis.answer.root_cause
         if cause is None:
             raise ContractError(
                 "change_request_broken", "a confirmed diagnosis without a cause", where=place(head)
             )
-        return build_request(head, diagnosis, cause)
+        return build_request(head, diagnosis, cause, self._policy(head))
 
-    def _check(self, head: Head, request: ChangeRequest) -> None:
+    def _policy(self, head: Head) -> str:
+        """Return the version of the policy that built the request, or the present one before that."""
+        if not events(head, PHASE, "built"):
+            return POLICY
+        path = artifact_path(PHASE, head.revision, REQUEST)
+        stored = str(read_json(self._store, head, path).get("policy"))
+        if stored not in LANGUAGES:
+            raise NewerFormatError(
+                "newer_format",
+                f"built by {stored}, this release knows {', '.join(sorted(LANGUAGES))}",
+                where=place(head, path),
+                hint="use the release that wrote it, or a newer one",
+            )
+        return stored
+
+    def _check(self, head: Head, request: ChangeRequest, words: Wording) -> None:
         path = artifact_path(PHASE, head.revision, REQUEST)
         if any(head.pointer(name) != target for name, target in _pointers(head).items()):
             raise _broken(head, "a pointer was lost")
         stored = read_json(self._store, head, path).get(FIELD)
-        texts = verified(self._store, head, path, stored, _renderers(request), lambda why: _broken(head, why))
+        texts = verified(
+            self._store, head, path, stored, _renderers(request, words), lambda why: _broken(head, why)
+        )
         expected = _json(request.model_copy(update={FIELD: texts}))
         if len(events(head, PHASE, "built")) != 1 or self._store.read(head, path) != expected:
             raise _broken(head, "it is not what the diagnosis leads to")
@@ -168,16 +186,16 @@ def _pointers(head: Head) -> dict[str, str | None]:
     }
 
 
-def _renderers(request: ChangeRequest) -> tuple[Renderer, ...]:
-    return (Renderer(SUMMARY, VERSION, lambda: request_markdown(request)),)
+def _renderers(request: ChangeRequest, words: Wording) -> tuple[Renderer, ...]:
+    return (Renderer(SUMMARY, VERSION, lambda: request_markdown(request, words)),)
 
 
 def _json(request: ChangeRequest) -> bytes:
     return canonical_json(request.model_dump(mode="json", by_alias=True))
 
 
-def _built(head: Head, request: ChangeRequest) -> Change:
-    texts = rendered(_renderers(request))
+def _built(head: Head, request: ChangeRequest, words: Wording) -> Change:
+    texts = rendered(_renderers(request, words))
     put = {artifact_path(PHASE, head.revision, name): data for name, data in texts.contents.items()}
     document = request.model_copy(update={FIELD: texts.bindings})
     put[artifact_path(PHASE, head.revision, REQUEST)] = _json(document)

@@ -7,7 +7,7 @@ report's accepted expectations and steps; an assumption of the tester is never a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from viano_assets.evidence.model import EvidenceRecord, Location
 from viano_assets.package.model import Head
@@ -25,9 +25,19 @@ from viano_assets.phases.diagnosis.localisation import localise
 from viano_assets.phases.diagnosis.published import AcceptedDiagnosis
 from viano_assets.phases.diagnosis.rules import effective_confidence
 from viano_assets.phases.diagnosis.summary import location_text
+from viano_assets.phases.diagnosis.wording import Wording
 from viano_assets.phases.interpretation.rules import AliasedStatement
 
-POLICY = "bugfix-policy-1"
+POLICY = "bugfix-policy-2"
+"""Version of everything a request derives. A change of it needs the next number."""
+
+LANGUAGES: Mapping[str, str | None] = {"bugfix-policy-1": "en", POLICY: None}
+"""The language a version speaks whatever the report's is; None for the report's."""
+
+
+def wording(policy: str, diagnosis: AcceptedDiagnosis) -> Wording:
+    """Return the words a version of the policy uses for a case."""
+    return Wording(LANGUAGES[policy] or diagnosis.inputs.interpretation.case.language)
 
 
 def refuted(answer: DiagnosisAnswer) -> list[FinalEvaluation]:
@@ -52,21 +62,25 @@ def confirmed_ids(answer: DiagnosisAnswer) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def build_request(head: Head, diagnosis: AcceptedDiagnosis, cause: RootCause) -> ChangeRequest:
+def build_request(
+    head: Head, diagnosis: AcceptedDiagnosis, cause: RootCause, policy: str = POLICY
+) -> ChangeRequest:
     """Return the change request of a confirmed diagnosis.
 
     Args:
         head: the package it belongs to.
         diagnosis: the verified diagnosis.
         cause: its root cause.
+        policy: the version that built it, a key of `LANGUAGES`.
     """
+    t = wording(policy, diagnosis)
     answer, records = diagnosis.answer, diagnosis.inputs.records
     statements = diagnosis.inputs.interpretation.statements
     return ChangeRequest(
         case_id=head.case_id,
         package_id=head.manifest.package_id,
         analysis_revision=head.revision,
-        policy=POLICY,
+        policy=policy,
         title=diagnosis.inputs.interpretation.case.title,
         diagnosis=BoundArtifact(path=diagnosis.binding.path, sha256=diagnosis.binding.sha256),
         defect=Defect(
@@ -77,10 +91,10 @@ def build_request(head: Head, diagnosis: AcceptedDiagnosis, cause: RootCause) ->
             evidence_ids=cause.evidence_ids,
         ),
         affected=tuple(_affected(diagnosis, cause)),
-        required_behaviour=tuple(_required(statements)),
-        acceptance_checks=tuple(_checks(statements, cause, records[cause.evidence_ids[0]])),
-        regressions_to_guard=tuple(_regressions(diagnosis)),
-        must_not_change=tuple(_unchanged(diagnosis, cause, statements)),
+        required_behaviour=tuple(_required(t, statements)),
+        acceptance_checks=tuple(_checks(t, statements, cause, records[cause.evidence_ids[0]])),
+        regressions_to_guard=tuple(_regressions(t, diagnosis)),
+        must_not_change=tuple(_unchanged(t, diagnosis, cause, statements)),
         remaining_uncertainty=answer.remaining_uncertainty,
         evidence=tuple(_cited(records[name]) for name in confirmed_ids(answer)),
     )
@@ -126,56 +140,73 @@ def _of(statements: Sequence[AliasedStatement], category: str) -> list[AliasedSt
     return [statement for statement in statements if statement.category == category]
 
 
-def _required(statements: Sequence[AliasedStatement]) -> Iterator[Claim]:
+def _required(t: Wording, statements: Sequence[AliasedStatement]) -> Iterator[Claim]:
     expected = _of(statements, "expected_behavior")
     for statement in expected:
         yield Claim(text=statement.text, statement_ids=(statement.id,))
     if not expected:
         for statement in _of(statements, "observed_behavior"):
-            yield Claim(text=f"This no longer happens: {statement.text}", statement_ids=(statement.id,))
+            yield Claim(
+                text=t("This no longer happens: {text}", text=statement.text), statement_ids=(statement.id,)
+            )
 
 
 def _checks(
-    statements: Sequence[AliasedStatement], cause: RootCause, first: EvidenceRecord
+    t: Wording, statements: Sequence[AliasedStatement], cause: RootCause, first: EvidenceRecord
 ) -> Iterator[Claim]:
     steps = _of(statements, "reproduction_steps")
     observed = _of(statements, "observed_behavior")
-    how = "Carry out the reported steps" if steps else "Bring about the reported situation"
+    gone = (
+        "Carry out the reported steps: this is no longer seen: {text}"
+        if steps
+        else "Bring about the reported situation: this is no longer seen: {text}"
+    )
+    seen = (
+        "Carry out the reported steps: this is seen: {text}"
+        if steps
+        else "Bring about the reported situation: this is seen: {text}"
+    )
     for statement in observed:
         yield Claim(
-            text=f"{how}: this is no longer seen: {statement.text}",
+            text=t(gone, text=statement.text),
             statement_ids=(*(step.id for step in steps), statement.id),
         )
     for statement in _of(statements, "expected_behavior"):
         yield Claim(
-            text=f"{how}: this is seen: {statement.text}",
+            text=t(seen, text=statement.text),
             statement_ids=(*(step.id for step in steps), statement.id),
         )
     place = location_text(first.provenance.location.model_dump()) or first.tool
-    yield Claim(text=f"The cause is gone at {place}: {cause.summary}", evidence_ids=(first.evidence_id,))
+    yield Claim(
+        text=t("The cause is gone at {place}: {summary}", place=place, summary=cause.summary),
+        evidence_ids=(first.evidence_id,),
+    )
 
 
-def _regressions(diagnosis: AcceptedDiagnosis) -> Iterator[Claim]:
+def _regressions(t: Wording, diagnosis: AcceptedDiagnosis) -> Iterator[Claim]:
     titles = {end.hypothesis_id: str(end.entry["title"]) for end in diagnosis.inputs.investigation.hypotheses}
     for evaluation in refuted(diagnosis.answer):
         title = titles[evaluation.hypothesis_id].rstrip(".")
         yield Claim(
-            text=f"This was tested and is not the cause; it must not become one: {title}.",
+            text=t("This was tested and is not the cause; it must not become one: {title}.", title=title),
             evidence_ids=evaluation.countercheck.evidence_ids,
         )
 
 
 def _unchanged(
-    diagnosis: AcceptedDiagnosis, cause: RootCause, statements: Sequence[AliasedStatement]
+    t: Wording, diagnosis: AcceptedDiagnosis, cause: RootCause, statements: Sequence[AliasedStatement]
 ) -> Iterator[Claim]:
     carrying = set(cause.evidence_ids)
     for evaluation in refuted(diagnosis.answer):
         for name in evaluation.countercheck.evidence_ids:
             place = location_text(diagnosis.inputs.records[name].provenance.location.model_dump())
             if place and name not in carrying:
-                yield Claim(text=f"What was read at {place} is no part of the cause.", evidence_ids=(name,))
+                yield Claim(
+                    text=t("What was read at {place} is no part of the cause.", place=place),
+                    evidence_ids=(name,),
+                )
     for statement in _of(statements, "tester_assumptions"):
         yield Claim(
-            text=f"Nothing is changed for this unconfirmed assumption alone: {statement.text}",
+            text=t("Nothing is changed for this unconfirmed assumption alone: {text}", text=statement.text),
             statement_ids=(statement.id,),
         )

@@ -18,7 +18,7 @@ from viano_assets.phases.diagnosis.inputs import Inputs
 from viano_assets.phases.diagnosis.localisation import cited_order, strength_order
 from viano_assets.phases.diagnosis.rules import check
 from viano_assets.phases.diagnosis.wording import Wording
-from viano_assets.phases.investigation.artifacts import HypothesisEnd
+from viano_assets.phases.investigation.artifacts import ActionEnd, HypothesisEnd, NotExamined
 from viano_assets.phases.wire import Confidence
 
 
@@ -73,13 +73,38 @@ def review_order(inputs: Inputs, answer: DiagnosisAnswer) -> list[str]:
 
 def not_examined(inputs: Inputs, answer: DiagnosisAnswer) -> list[str]:
     """Return what was not looked at or not fully: the investigation's limits, then those of the answer."""
-    found = [item.text for item in inputs.investigation.not_examined]
+    t = Wording(inputs.interpretation.case.language)
+    actions = {end.action.action_id: end for end in inputs.investigation.actions}
+    found = [limit_text(t, item, actions.get(item.subject)) for item in inputs.investigation.not_examined]
     for evaluation in answer.evaluations:
         found += [f"{evaluation.hypothesis_id}: {limit}" for limit in evaluation.scope_limits]
-    t = Wording(inputs.interpretation.case.language)
     missing = inputs.interpretation.answer.missing_information
     found += [t("Not in the report: {text}", text=text) for text in missing]
     return list(dict.fromkeys(found))
+
+
+_LIMITS = {
+    "input_unread": "nothing was taken from {path}",
+    "tool_unused": "{tool} was never asked",
+    "hypothesis_unassessed": "{hypothesis} was never judged by evidence",
+    "look_unassessed": "the results of {tool} were never judged for {hypothesis}",
+    "look_limited": "{tool} was {state}: {purpose}",
+}
+
+
+def limit_text(t: Wording, item: NotExamined, action: ActionEnd | None) -> str:
+    """Say one limit of the investigation in the language of the report; `action` is the look it is about."""
+    fields = {"path": item.subject, "tool": item.subject, "hypothesis": item.subject}
+    template = _LIMITS[item.kind]
+    if action is not None:
+        fields |= {"tool": action.action.tool, "hypothesis": action.action.hypothesis_id}
+        fields |= {"state": t.words(action.result.completeness.value), "purpose": action.action.purpose}
+        if item.kind == "look_limited" and action.result.cause:
+            template = "{tool} was {state} ({cause}): {purpose}"
+            fields["cause"] = action.result.cause
+    elif item.kind.startswith("look_"):
+        return item.text
+    return t(template, **fields)
 
 
 def deciding_question(inputs: Inputs, answer: DiagnosisAnswer) -> str | None:

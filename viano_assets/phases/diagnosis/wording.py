@@ -102,6 +102,46 @@ GERMAN: Mapping[str, str] = {
     "Remaining uncertainty": "Verbleibende Unsicherheit",
     "Not examined": "Nicht untersucht",
     "How firm it is": "Wie fest es steht",
+    "{tool} was {state}: {purpose}": "{tool}: {state} ({purpose})",
+    "{tool} was {state} ({cause}): {purpose}": "{tool}: {state}, {cause} ({purpose})",
+    "the results of {tool} were never judged for {hypothesis}": (
+        "die Ergebnisse von {tool} wurden für {hypothesis} nie beurteilt"
+    ),
+    "{hypothesis} was never judged by evidence": "{hypothesis} wurde nie an Belegen beurteilt",
+    "nothing was taken from {path}": "nichts wurde aus {path} entnommen",
+    "{tool} was never asked": "{tool} wurde nie gefragt",
+    "This no longer happens: {text}": "Das geschieht nicht mehr: {text}",
+    "Carry out the reported steps: this is no longer seen: {text}": (
+        "Nach den gemeldeten Schritten ist das nicht mehr zu sehen: {text}"
+    ),
+    "Bring about the reported situation: this is no longer seen: {text}": (
+        "In der gemeldeten Lage ist das nicht mehr zu sehen: {text}"
+    ),
+    "Carry out the reported steps: this is seen: {text}": (
+        "Nach den gemeldeten Schritten ist das zu sehen: {text}"
+    ),
+    "Bring about the reported situation: this is seen: {text}": (
+        "In der gemeldeten Lage ist das zu sehen: {text}"
+    ),
+    "The cause is gone at {place}: {summary}": "Die Ursache ist behoben, Ort {place}: {summary}",
+    "This was tested and is not the cause; it must not become one: {title}.": (
+        "Das wurde geprüft und ist nicht die Ursache; es darf auch keine werden: {title}."
+    ),
+    "What was read at {place} is no part of the cause.": (
+        "Was unter {place} gelesen wurde, gehört nicht zur Ursache."
+    ),
+    "Nothing is changed for this unconfirmed assumption alone: {text}": (
+        "Allein wegen dieser unbestätigten Annahme wird nichts geändert: {text}"
+    ),
+    "Change request: {title}": "Änderungsauftrag: {title}",
+    "Defect": "Fehler",
+    "Confidence: {level}. Evidence: {names}.": "Konfidenz: {level}. Belege: {names}.",
+    "Affected": "Betroffen",
+    "Required behaviour": "Gefordertes Verhalten",
+    "Acceptance checks": "Abnahmeprüfungen",
+    "Regressions to guard": "Was nicht zurückfallen darf",
+    "What must not change": "Was unverändert bleibt",
+    "no single place": "kein einzelner Ort",
     "Answers of the model that the checks rejected: {count}.": (
         "Antworten des Modells, die die Prüfungen abgelehnt haben: {count}."
     ),
@@ -139,6 +179,7 @@ GERMAN_WORDS: Mapping[str, str] = {
     "strongly_supported": "stark gestützt",
     "supported": "gestützt",
     "symbol": "Symbol",
+    "table": "Tabelle",
     "truncated": "abgeschnitten",
     "unassessed": "nicht bewertet",
     "unavailable": "nicht verfügbar",
