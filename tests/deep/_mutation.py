@@ -20,11 +20,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 ROOT = Path(__file__).resolve().parents[2]
-TIME_LIMIT = 120
-"""Seconds after which a mutant counts as found: it does not end."""
+TIME_LIMIT = 180
+"""Seconds after which a run is ended. No test found such a mutant: it counts as a survivor."""
+
+Verdict = Literal["passed", "failed", "timeout"]
+_TESTS_FAILED = frozenset({1, 2, 3, 4})
+"""Exit codes of the test runner: a test failed, the collection, an internal error, a broken conftest."""
 
 _COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -59,10 +63,11 @@ class Mutant:
 
 @dataclass
 class Report:
-    """What became of the mutants."""
+    """What became of the mutants; those that ran out of time are among the survivors."""
 
     total: int = 0
     killed: int = 0
+    timeouts: int = 0
     survivors: list[Mutant] = field(default_factory=list)
 
     @property
@@ -192,9 +197,27 @@ class _Served(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(fullname, self._loader.path, loader=self._loader)
 
 
+def verdict(tests: Sequence[str], module: str | None = None, source: str = "") -> Verdict:
+    """Run tests in a forked child, with one module's source replaced; a failed test ends the run."""
+    child = _start(tests, module, source)
+    deadline = time.monotonic() + TIME_LIMIT
+    while True:
+        found = _ended(child, deadline)
+        if found is not None:
+            return found
+        time.sleep(0.01)
+
+
 def passes(tests: Sequence[str], module: str | None = None, source: str = "") -> bool:
-    """Run tests in a forked child, with one module's source replaced; return whether all passed."""
-    return _wait(_start(tests, module, source)) == 0
+    """Run tests like `verdict`; return whether all passed.
+
+    Raises:
+        TimeoutError: they did not end, so nothing is known.
+    """
+    found = verdict(tests, module, source)
+    if found == "timeout":
+        raise TimeoutError(f"{' '.join(tests)} did not end within {TIME_LIMIT} s")
+    return found == "passed"
 
 
 def _start(tests: Sequence[str], module: str | None = None, source: str = "") -> int:
@@ -204,6 +227,7 @@ def _start(tests: Sequence[str], module: str | None = None, source: str = "") ->
     if child == 0:
         code = 99
         try:
+            os.setpgid(0, 0)
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
             os.dup2(null, 2)
@@ -213,32 +237,27 @@ def _start(tests: Sequence[str], module: str | None = None, source: str = "") ->
                 del sys.modules[name]
             if module is not None:
                 sys.meta_path.insert(0, _Served(module, source))
-            arguments = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]
+            # A time limit of its own would turn a mutant that hangs into a failed test.
+            arguments = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "-o", "timeout=0", *tests]
             code = int(pytest.main(arguments))
         finally:
             os._exit(code)
     return child
 
 
-def _wait(child: int) -> int:
-    deadline = time.monotonic() + TIME_LIMIT
-    while True:
-        code = _ended(child, deadline)
-        if code is not None:
-            return code
-        time.sleep(0.01)
-
-
-def _ended(child: int, deadline: float) -> int | None:
-    """Return the exit code of a child that has ended or is out of time, else None."""
+def _ended(child: int, deadline: float) -> Verdict | None:
+    """Return what became of a child that has ended or is out of time, else None."""
     done, status = os.waitpid(child, os.WNOHANG)
     if done:
-        return os.waitstatus_to_exitcode(status)
+        code = os.waitstatus_to_exitcode(status)
+        if code > 0 and code not in _TESTS_FAILED:
+            raise AssertionError(f"the tests did not run: exit code {code}")
+        return "passed" if code == 0 else "failed"
     if time.monotonic() < deadline:
         return None
-    os.kill(child, signal.SIGKILL)
+    os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return -1
+    return "timeout"
 
 
 def sampled(
@@ -255,27 +274,31 @@ def run(plan: Sequence[tuple[str, Sequence[str]]]) -> Report:
     return run_each([(mutant, tests) for module, tests in plan for mutant in mutants(module)], jobs=1)
 
 
-def run_each(work: Sequence[tuple[Mutant, Sequence[str]]], jobs: int) -> Report:
+def run_each(work: Sequence[tuple[Mutant, Sequence[str]]], jobs: int, limit: float = TIME_LIMIT) -> Report:
     """Run mutants against their tests, `jobs` children at a time; survivors are told on standard error."""
     report = Report()
     waiting, running = list(reversed(work)), dict[int, tuple[Mutant, float]]()
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant, tests = waiting.pop()
-            running[_start(tests, mutant.module, mutant.source)] = (mutant, time.monotonic() + TIME_LIMIT)
+            running[_start(tests, mutant.module, mutant.source)] = (mutant, time.monotonic() + limit)
         for child, (mutant, deadline) in list(running.items()):
-            code = _ended(child, deadline)
-            if code is not None:
+            found = _ended(child, deadline)
+            if found is not None:
                 del running[child]
-                _count(report, mutant, passed=code == 0)
+                _count(report, mutant, found)
         time.sleep(0.01)
+    if report.timeouts:
+        sys.stderr.write(f"{report.timeouts} of {report.total} mutants ran out of time\n")
     return report
 
 
-def _count(report: Report, mutant: Mutant, *, passed: bool) -> None:
+def _count(report: Report, mutant: Mutant, found: Verdict) -> None:
     report.total += 1
-    if passed:
-        report.survivors.append(mutant)
-        sys.stderr.write(f"survived: {mutant.module}:{mutant.line} {mutant.change}\n")
-    else:
+    if found == "failed":
         report.killed += 1
+        return
+    report.timeouts += found == "timeout"
+    report.survivors.append(mutant)
+    how = "survived" if found == "passed" else "out of time (not killed)"
+    sys.stderr.write(f"{how}: {mutant.module}:{mutant.line} {mutant.change}\n")
