@@ -88,6 +88,10 @@ def _boundary(scene: Scene, found: Reading, comparison: Comparison) -> Anomaly |
     ]
     if bound is not None and bound.number == limit:
         return _against_bound(scene, found, comparison, bound, limit, refused)
+    promise = found.promise
+    spoken = {limit, limit - 1} if comparison.counted else {limit}
+    if bound is None and promise is not None and spoken & found.numbers:
+        return _against_bound(scene, found, comparison, promise.bound, limit, refused)
     if bound is None and limit in found.numbers and comparison.op in {"<=", ">="} and comparison.refuses:
         at_limit = [pair for pair in refused if pair[1] == limit]
         if at_limit:
@@ -103,13 +107,7 @@ def _against_bound(
     limit: float,
     refused: list[tuple[Printed, float]],
 ) -> Anomaly | None:
-    step = 1.0
-    wrong = [
-        value
-        for value in (limit - step, limit, limit + step)
-        if comparison.admits(value, limit) != bound.admits(value)
-    ]
-    if not wrong:
+    if not comparison.breaks(bound, limit):
         return None
     hit = [pair for pair in refused if bound.admits(pair[1])]
     outside = [pair for pair in refused if not bound.admits(pair[1])]
@@ -132,6 +130,9 @@ def _worded(
     limit = f"{found.limit:g}"
     promised = bound.text if bound is not None else limit
     logs = tuple(line.log for line, _ in hit)[:1]
+    if found.promise is not None and found.promise.record is not None and bound == found.promise.bound:
+        logs = (*logs, found.promise.record)
+    expects = _expects(scene, found, bound)
     seen = ""
     if hit:
         seen = say(
@@ -155,13 +156,21 @@ def _worded(
         ),
         description=say(
             scene,
-            f"{place(record)} decides with {quote}. The report expects: {promised}. At {limit}, the "
+            f"{place(record)} decides with {quote}. {expects} {promised}. At {limit}, the "
             f"value that "
             f"is configured and is the default, the comparison decides the other way.{seen}",
-            f"{place(record)} entscheidet mit {quote}. Der Bericht erwartet: {promised}. Bei {limit}, dem "
+            f"{place(record)} entscheidet mit {quote}. {expects} {promised}. Bei {limit}, dem "
             f"eingestellten und vorgegebenen Wert, entscheidet der Vergleich anders.{seen}",
         ),
     )
+
+
+def _expects(scene: Scene, found: Reading, bound: Bound | None) -> str:
+    promise = found.promise
+    if promise is not None and promise.record is not None and bound == promise.bound:
+        where = place(promise.record)
+        return say(scene, f"{where} promises:", f"{where} sagt zu:")
+    return say(scene, "The report expects:", "Der Bericht erwartet:")
 
 
 def _order(scene: Scene, record: Record) -> Iterator[Anomaly]:

@@ -30,10 +30,13 @@ _PHRASES = (
     ("max", True, rf"{_N}\s+(?:\w+\s+)?(?:{_OR_LESS})\b"),
 )
 _OPERAND = r"[A-Za-z_][\w]*(?:(?:\.|->|::)[A-Za-z_]\w*)*(?:\([^()]*\))?(?:\[[^\[\]]*\])?|\d+(?:\.\d+)?"
-_COMPARISON = re.compile(
-    rf"(?P<left>{_OPERAND})\s*(?P<op><=|>=|<(?![<=])|>(?![>=])|==|!=)\s*(?P<right>{_OPERAND})"
-)
+_SUM = rf"(?:{_OPERAND})(?:\s*[+-]\s*\d+(?![\w.]))?"
+_COMPARISON = re.compile(rf"(?P<left>{_SUM})\s*(?P<op><=|>=|<(?![<=])|>(?![>=])|==|!=)\s*(?P<right>{_SUM})")
+_OFFSET = re.compile(r"^(.*?)\s*([+-])\s*(\d+)$")
+_NEGATED = re.compile(r"(?:!\s*\(|\bnot\s*\(?)\s*$")
+_COUNT = r"(?:\b(?:[Ss]ize|[Ll]ength|[Cc]ount|len)\s*\(|\.length\b|\.[Cc]ount\b)"
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+_OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
 _REFUSES = re.compile(
     r"\b(?:return\s+(?:false|False|None|nullptr|NULL|-1|0)\b|throw\b|raise\b|continue\b)|"
     r"refus|reject|den(?:y|ied)|declin|forbid|block|fail|error|invalid|too[_A-Z ]|not[_ ]?allowed|"
@@ -63,7 +66,9 @@ class Bound:
 class Comparison:
     """A comparison with the limit on the right-hand side.
 
-    `refuses` says whether its branch turns the value away; None when the branch does not tell.
+    `refuses` says whether its branch turns the value away; None when the branch does not tell. `offset` is
+    what the code adds to the value; `counted` says that the value is a number of things present, which
+    may be tested before or after one more is added.
     """
 
     value: str
@@ -72,9 +77,12 @@ class Comparison:
     line: str
     record: Record
     refuses: bool | None
+    offset: float = 0.0
+    counted: bool = False
 
     def true_for(self, value: float, limit: float) -> bool:
         """Evaluate the comparison."""
+        value += self.offset
         return {
             "<": value < limit,
             ">": value > limit,
@@ -87,6 +95,31 @@ class Comparison:
     def admits(self, value: float, limit: float) -> bool:
         """Say whether the code lets a value pass."""
         return self.true_for(value, limit) != bool(self.refuses)
+
+    def breaks(self, bound: Bound, limit: float) -> bool:
+        """Say whether the code decides otherwise than a promise near the limit, however the value is meant.
+
+        A number of things may be meant with or without the one that is asked for; only a comparison that is
+        wrong both ways breaks the promise.
+        """
+        if self.op in {"==", "!="}:
+            return False
+        shifts = (0.0, 1.0) if self.counted or self.offset else (0.0,)
+        near = (limit - 2, limit - 1, limit, limit + 1)
+        return all(
+            any(
+                self.admits(v, limit) != bound.admits(v + shift) and self.decides_alone(v, limit)
+                for v in near
+            )
+            for shift in shifts
+        )
+
+    def decides_alone(self, value: float, limit: float) -> bool:
+        """Say whether the comparison's outcome settles the whole condition it stands in."""
+        either = re.search(r"\|\||\bor\b", self.line) is not None
+        both = re.search(r"&&|\band\b", self.line) is not None
+        outcome = self.true_for(value, limit)
+        return not (either and both) and not (either and not outcome) and not (both and outcome)
 
 
 def bounds(text: str) -> list[Bound]:
@@ -118,15 +151,41 @@ def comparisons(record: Record, names: frozenset[str]) -> Iterator[Comparison]:
         if line.lstrip().startswith(("//", "#", "*", "/*")):
             continue
         for match in _COMPARISON.finditer(line):
-            left, op, right = match["left"], match["op"], match["right"]
+            (left, more), (right, less), op = _split(match["left"]), _split(match["right"]), match["op"]
+            op = _OPPOSITE[op] if _NEGATED.search(line[: match.start()]) else op
             if _is_limit(right, names) and not _is_limit(left, names):
                 value, limit = left, right
             elif _is_limit(left, names) and not _is_limit(right, names):
                 value, limit, op = right, left, _FLIP[op]
+                more, less = less, more
             else:
                 continue
             rest = "\n".join([line[match.end() :], *lines[number + 1 : number + 4]])
-            yield Comparison(value, op, limit, line.strip(), record, _refuses(line, rest))
+            yield Comparison(
+                value,
+                op,
+                limit,
+                line.strip(),
+                record,
+                _refuses(line, rest),
+                offset=more - less,
+                counted=_counted(value, record),
+            )
+
+
+def _split(operand: str) -> tuple[str, float]:
+    """Split `carried + 1` into the operand and what is added to it."""
+    match = _OFFSET.match(operand)
+    if match is None:
+        return operand, 0.0
+    return match[1], float(match[3]) * (1 if match[2] == "+" else -1)
+
+
+def _counted(value: str, record: Record) -> bool:
+    if re.search(_COUNT, value) is not None or tail(value) in {"length", "Count", "count", "size"}:
+        return True
+    assigned = rf"(?<![\w.>]){re.escape(value)}\s*(?::=|=(?!=)|\{{|\()[^;\n]*{_COUNT}"
+    return re.search(assigned, record.content) is not None
 
 
 def _refuses(line: str, rest: str) -> bool | None:
@@ -135,7 +194,7 @@ def _refuses(line: str, rest: str) -> bool | None:
     branch = block(rest)
     if turns_away(branch):
         return True
-    return False if _ACCEPTS.search(branch) else None
+    return False if opens_way(branch) else None
 
 
 def block(text: str) -> str:
@@ -146,3 +205,8 @@ def block(text: str) -> str:
 def turns_away(branch: str) -> bool:
     """Say whether a branch refuses: it returns nothing, raises, or speaks of a refusal."""
     return _REFUSES.search(branch) is not None
+
+
+def opens_way(branch: str) -> bool:
+    """Say whether a branch lets the attempt through."""
+    return _ACCEPTS.search(branch) is not None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from resources.llm.providers.offline.code_family import READS, best_places, rank_wish, read_wishes
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.limits import MAX_KEYS, Reading, best_reading, keys, names_for, reading
+from resources.llm.providers.offline.promises import promise_wish
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
 from resources.llm.providers.offline.settings import (
     ASSIGNMENT,
@@ -21,6 +22,7 @@ from resources.llm.providers.offline.settings import (
     matches,
     templates,
 )
+from resources.llm.providers.offline.tracing import plan_trace
 from resources.llm.providers.offline.units import may_mean
 from resources.llm.providers.offline.wording import line_quote, place, say
 from viano_assets.phases.wire import Confidence
@@ -77,6 +79,9 @@ def _about_keys(scene: Scene, files: list[str]) -> Iterator[Wish]:
                     f"What is {name} compared with?",
                     scene.id_of("Code"),
                 )
+            yield from plan_trace(scene, names_for(scene, key))
+        if found.limit is not None and found.limit not in {0.0, 1.0}:
+            yield promise_wish(found.name, found.limit)
 
 
 def _short(record: Record) -> bool:

@@ -231,7 +231,8 @@ def _without_claims(document: Any, pointer: list[str]) -> None:
         node = node[int(part)] if isinstance(node, list) else node[part]
     last: Any = int(pointer[-1]) if isinstance(node, list) else pointer[-1]
     if isinstance(node[last], str):
-        node[last] = clip(re.sub(r"`+|[\"“”„«»]", "", re.sub(r":(\d)", r" \1", node[last])), 2000) or "-"
+        bare = re.sub(r"(\w)\s*(?:=|:(?=\d))\s*", r"\1 ", node[last])
+        node[last] = clip(re.sub(r"`+|[\"“”„«»]", "", bare), 2000) or "-"
 
 
 def _passes(answer: Json, ground: Ground) -> bool:

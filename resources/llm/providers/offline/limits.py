@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from resources.llm.providers.offline.bounds import Bound, Comparison, bounds, comparisons, tail
 from resources.llm.providers.offline.findings import Ranked, Record
 from resources.llm.providers.offline.printing import Printed, printed
+from resources.llm.providers.offline.promises import Promise, agreed, promises
 from resources.llm.providers.offline.scene import Scene
 from resources.llm.providers.offline.settings import (
     Setting,
@@ -27,6 +28,7 @@ from resources.llm.providers.offline.settings import (
     templates,
     words_of,
 )
+from resources.llm.providers.offline.tracing import traced
 
 MAX_KEYS = 2
 ENOUGH = 2.5
@@ -38,7 +40,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is known about one setting."""
+    """What is known about one setting; `promise` is what report, documentation or comment agree on."""
 
     name: str
     force: Setting | None
@@ -48,6 +50,7 @@ class Reading:
     numbers: frozenset[float]
     observed: tuple[Printed, ...]
     in_code: Record | None
+    promise: Promise | None = None
 
     @property
     def limit(self) -> float | None:
@@ -179,8 +182,10 @@ def reading(scene: Scene, key: str, places: list[Ranked]) -> Reading:
     bound = next(iter(exact or scaled), None)
     lines = printed(scene, functions[:3])
     where = next((r for r in sources if key in r.content), None)
-    best = _governing(found, lines)
-    return Reading(key, force, usual, best, bound, expected_numbers(scene), tuple(lines), where)
+    limit = next((s.number for s in (force, usual) if s is not None), None)
+    best = _governing(found, lines) or _handed_on(traced(scene, names), limit)
+    stated_at = agreed(promises(scene, key, limit))
+    return Reading(key, force, usual, best, bound, expected_numbers(scene), tuple(lines), where, stated_at)
 
 
 def _governing(found: list[Comparison], lines: list[Printed]) -> Comparison | None:
@@ -190,6 +195,13 @@ def _governing(found: list[Comparison], lines: list[Printed]) -> Comparison | No
             return comparison
     refusing = [c for c in found if c.refuses]
     return next(iter(refusing or found), None)
+
+
+def _handed_on(found: list[Comparison], limit: float | None) -> Comparison | None:
+    """Return the first comparison a limit was handed on to, if all of them decide the limit itself alike."""
+    if limit is None or len({c.admits(limit, limit) for c in found}) != 1:
+        return None
+    return found[0]
 
 
 def best_reading(scene: Scene, places: list[Ranked]) -> Reading | None:

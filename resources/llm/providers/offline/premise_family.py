@@ -15,11 +15,11 @@ from resources.llm.providers.offline.config_family import judge_configuration
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.limits import best_reading
 from resources.llm.providers.offline.printing import about, printed
+from resources.llm.providers.offline.promises import DOCS
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
 from resources.llm.providers.offline.wording import line_quote, place, say
 from viano_assets.phases.wire import Confidence
 
-DOCS = ["docs/**", "doc/**", "**/docs/**", "**/doc/**", "**/*.rst", "**/*.md", "**/*.txt"]
 MAX_ALLEGED = 4
 MAX_LOGGED = 3
 
