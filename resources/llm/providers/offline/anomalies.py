@@ -12,6 +12,7 @@ from resources.llm.providers.offline.limits import Reading, best_reading
 from resources.llm.providers.offline.printing import Printed
 from resources.llm.providers.offline.registration import Hole, holes, shown
 from resources.llm.providers.offline.scene import Scene, quoted
+from resources.llm.providers.offline.sequence import Removed, removed_before
 from resources.llm.providers.offline.wording import line_quote, place, say
 from viano_assets.phases.wire import Confidence
 
@@ -41,6 +42,8 @@ def anomalies(scene: Scene, places: list[Ranked], reads: list[Record]) -> Iterat
         contradiction = _boundary(scene, found, found.comparison)
         if contradiction is not None:
             yield contradiction
+    for removed in removed_before(scene, places):
+        yield _taken_away(scene, removed)
     for hole in holes(scene)[:1]:
         yield from _unregistered(scene, hole)
     for record in reads:
@@ -171,6 +174,34 @@ def _expects(scene: Scene, found: Reading, bound: Bound | None) -> str:
         where = place(promise.record)
         return say(scene, f"{where} promises:", f"{where} sagt zu:")
     return say(scene, "The report expects:", "Der Bericht erwartet:")
+
+
+def _taken_away(scene: Scene, found: Removed) -> Anomaly:
+    one, two = line_quote(found.caller, found.first), line_quote(found.caller, found.then)
+    guard = line_quote(found.user, found.guard)
+    member, where = quoted(found.member), place(found.caller)
+    return Anomaly(
+        level=Confidence.SUPPORTED,
+        records=(found.caller, *found.shown, found.user),
+        logs=(),
+        reason=say(
+            scene,
+            f"{where} removes from {member} before {place(found.user)} looks there.",
+            f"{where} entfernt aus {member}, bevor {place(found.user)} dort nachsieht.",
+        ),
+        summary=say(
+            scene,
+            f"The order of steps in {where} is wrong: what is needed later is removed first.",
+            f"Die Reihenfolge in {where} ist falsch: Was später gebraucht wird, ist schon entfernt.",
+        ),
+        description=say(
+            scene,
+            f"{where} first does {one}, then {two}. The first removes the entry from {member}; the second "
+            f"looks it up there and gives up at {guard}. It always takes that way.",
+            f"{where} macht erst {one}, dann {two}. Das Erste entfernt den Eintrag aus {member}; das Zweite "
+            f"sucht ihn dort und gibt bei {guard} auf. So geht es immer aus.",
+        ),
+    )
 
 
 def _order(scene: Scene, record: Record) -> Iterator[Anomaly]:

@@ -16,6 +16,7 @@ from resources.llm.providers.offline.anomalies import Anomaly, anomalies
 from resources.llm.providers.offline.findings import Ranked, Record
 from resources.llm.providers.offline.registration import plan_registration
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
+from resources.llm.providers.offline.sequence import plan_sequence
 from resources.llm.providers.offline.wording import line_quote, plain, say
 from viano_assets.phases.diagnosis.claims import same_path
 from viano_assets.phases.wire import Confidence
@@ -111,6 +112,7 @@ def plan_code(scene: Scene) -> Iterator[Wish]:
     for place in best_places(scene, READS):
         yield from read_wishes(scene, place)
     yield from plan_registration(scene)
+    yield from plan_sequence(scene, best_places(scene, READS))
 
 
 def plan_upstream(scene: Scene) -> Iterator[Wish]:

@@ -23,7 +23,7 @@ from resources.llm.providers.offline.settings import (
     templates,
 )
 from resources.llm.providers.offline.tracing import plan_trace
-from resources.llm.providers.offline.units import may_mean
+from resources.llm.providers.offline.units import may_convert, may_mean
 from resources.llm.providers.offline.wording import line_quote, place, say
 from viano_assets.phases.wire import Confidence
 
@@ -136,8 +136,9 @@ def _at_default(scene: Scene, found: Reading | None) -> Judgement:
     )
 
 
-def _level(found: Reading, force: Setting, default: Setting) -> Confidence:
-    wanted = any(matches(default.number, n) for n in found.numbers)
+def _level(scene: Scene, found: Reading, force: Setting, default: Setting) -> Confidence:
+    text = scene.case.text()
+    wanted = any(matches(default.number, n) and may_convert(force.name, text, n) for n in found.numbers)
     chosen = force.number is not None and force.number in found.numbers and not wanted
     if chosen:
         return Confidence.PLAUSIBLE
@@ -156,7 +157,7 @@ def _level(found: Reading, force: Setting, default: Setting) -> Confidence:
 
 
 def _deviating(scene: Scene, found: Reading, force: Setting, default: Setting) -> Judgement:
-    level = _level(found, force, default)
+    level = _level(scene, found, force, default)
     if found.comparison is None and not may_mean(force.name, scene.case.text(), default.value):
         level = Confidence.PLAUSIBLE
     records = [force.record, default.record]

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from resources.llm.providers.offline.bounds import Bound, Comparison, bounds, comparisons, tail
+from resources.llm.providers.offline.bounds import Bound, Comparison, comparisons, tail
 from resources.llm.providers.offline.findings import Ranked, Record
 from resources.llm.providers.offline.printing import Printed, printed
-from resources.llm.providers.offline.promises import Promise, agreed, promises
+from resources.llm.providers.offline.promises import Promise, agreed, promises, stated
 from resources.llm.providers.offline.scene import Scene
 from resources.llm.providers.offline.settings import (
     Setting,
@@ -29,6 +29,7 @@ from resources.llm.providers.offline.settings import (
     words_of,
 )
 from resources.llm.providers.offline.tracing import traced
+from resources.llm.providers.offline.units import may_convert
 
 MAX_KEYS = 2
 ENOUGH = 2.5
@@ -143,20 +144,22 @@ def keys(scene: Scene, places: list[Ranked]) -> list[str]:
                 break
         ours, theirs = known
         weight += 2.0 if ours and theirs and ours.value != theirs.value else 0.0
-        weight += _as_stated(theirs, numbers) + 0.5 * _as_stated(ours, numbers)
+        weight += _as_stated(scene, theirs, numbers) + 0.5 * _as_stated(scene, ours, numbers)
         weight += min(2.0, 0.7 * sum(word[:5] in stems for word in sorted(words_of(name))))
         weights[name] = weight
     chosen = [name for name in weights if weights[name] >= ENOUGH]
     return sorted(chosen, key=lambda name: (-weights[name], name))
 
 
-def _as_stated(setting: Setting | None, numbers: frozenset[float]) -> float:
+def _as_stated(scene: Scene, setting: Setting | None, numbers: frozenset[float]) -> float:
     """Return 2 for a value that the report states, 1 for one it may state in another unit."""
     if setting is None or setting.number is None or setting.number in {0.0, 1.0}:
         return 0.0
     if exactly(setting.number, numbers):
         return 2.0
-    return 0.8 if any(matches(setting.number, n) for n in numbers if n > 1) else 0.0
+    text = scene.case.text()
+    scaled = any(matches(setting.number, n) and may_convert(setting.name, text, n) for n in numbers if n > 1)
+    return 0.8 if scaled else 0.0
 
 
 def _member(record: Record, name: str) -> bool:
@@ -175,10 +178,10 @@ def reading(scene: Scene, key: str, places: list[Ranked]) -> Reading:
     functions = read_functions(scene, places)
     sources = [*functions, *(r for r in scene.findings.of_kind("source") if r not in functions)]
     found = [c for record in sources if record.tool.startswith("source.") for c in comparisons(record, names)]
-    stated = bounds(scene.case.text("expectation", "external_expectation")) or bounds(scene.report_text())
+    said = stated(scene)
     numbers = [s.number for s in (force, usual) if s is not None]
-    exact = [b for b in stated if exactly(b.number, [n for n in numbers if n is not None])]
-    scaled = [b for b in stated if any(matches(n, b.number) for n in numbers)]
+    exact = [b for b in said if exactly(b.number, [n for n in numbers if n is not None])]
+    scaled = [b for b in said if any(matches(n, b.number) for n in numbers)]
     bound = next(iter(exact or scaled), None)
     lines = printed(scene, functions[:3])
     where = next((r for r in sources if key in r.content), None)

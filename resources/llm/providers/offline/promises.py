@@ -53,12 +53,24 @@ def promise_wish(name: str, number: float) -> Wish:
     )
 
 
+def stated(scene: Scene) -> list[Bound]:
+    """Return the limits of the report's expectations, or of all its texts when these state none.
+
+    Each source is read by itself: what ends one and begins the next is no phrase.
+    """
+    expected = scene.case.of("expectation", "external_expectation")
+    for texts in ([s.text for s in expected], [scene.case.title, *(s.text for s in scene.case.sources)]):
+        found = [bound for text in texts for bound in bounds(text)]
+        if found:
+            return list(dict.fromkeys(found))
+    return []
+
+
 def promises(scene: Scene, name: str, number: float | None) -> list[Promise]:
     """Return what is promised for a setting whose value is `number`, the report's own words first."""
     if number is None:
         return []
-    stated = bounds(scene.case.text("expectation", "external_expectation")) or bounds(scene.report_text())
-    found = [Promise(bound) for bound in stated if bound.number == number]
+    found = [Promise(bound) for bound in stated(scene) if bound.number == number]
     found += _documented(scene, name, number)
     found += _commented(scene, name, number)
     return found

@@ -15,6 +15,8 @@ _UNITS = {
 }  # fmt: skip
 """Words of English, German and of setting names, with the unit they mean."""
 
+_TIMES = frozenset({"ms", "s", "min", "h", "d"})
+
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -35,3 +37,11 @@ def may_mean(name: str, text: str, number: str) -> bool:
     unit = unit_of_name(name)
     found = units_of_number(text, number)
     return unit is None or not found or unit in found or None in found
+
+
+def may_convert(name: str, text: str, number: float) -> bool:
+    """Say whether a number of the text can be the setting `name` in another unit: no percent is a time."""
+    unit, found = unit_of_name(name), units_of_number(text, f"{number:g}")
+    if unit is None or not found or None in found:
+        return True
+    return any(other == unit or {other, unit} <= _TIMES for other in found)
