@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.deep import _faults_bytes, _faults_kill, _faults_power, _faults_soak
+from tests.deep import _faults_bytes, _faults_calls, _faults_kill, _faults_power, _faults_soak
 from tests.deep._faults_kill import Tally
+from tests.support.clock_settings import DECISIONS, SETTINGS, play
 from tests.support.package_machine import PackageMachine
 
 SCALE = {"quick": 0.05, "nightly": 10.0}.get(os.environ.get("DEEP", ""), 1.0)
@@ -36,6 +38,19 @@ def _machine(runs: int) -> int:
     return runs
 
 
+def _clocks(scratch: Path, tally: Tally) -> None:
+    """Play every timed decision with every clock (R10); a fault is counted as torn."""
+    plays = 0
+    for number, setting in enumerate(SETTINGS):
+        for decision in DECISIONS:
+            plays += 1
+            folder = scratch / f"{number}-{plays}"
+            for fault in play(decision, setting, folder):
+                tally.note("torn", f"{decision}, {setting.name}: {fault}")
+            shutil.rmtree(folder)
+    sys.stderr.write(f"clocks: {len(SETTINGS)} settings, {plays} plays\n")
+
+
 def _mutation(count: int) -> dict[str, float]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.deep._faults_mutation", str(count)],
@@ -52,6 +67,8 @@ def main() -> dict[str, object]:
     with _faults_bytes.temporary() as folder:
         root = Path(folder)
         _faults_kill.run(root / "kill", tally)
+        _faults_calls.run(root / "calls", tally, min(1.0, SCALE * 2))
+        _clocks(root / "clocks", tally)
         power = _faults_power.run(root / "power", tally)
         edits = _faults_bytes.flips(root / "flips", tally, int(5_000 * min(SCALE, 1)))
         sys.stderr.write(f"damage: {edits} cuts and flips\n")
