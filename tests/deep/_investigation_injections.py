@@ -13,6 +13,7 @@ from typing import Any
 from resources.llm.gateway import LLMGateway
 from resources.tools.registry import ToolBoxFactory
 from tests.support.injections import Fixture, Obedient, differences, fixtures
+from tests.support.planning import SEPARATE
 from tests.support.small_case import TITLES, candidate
 from tests.support.turn_answers import action
 from viano_assets.canonical import strict_loads
@@ -107,7 +108,7 @@ def investigate(files: Mapping[str, str], model: Obedient, folder: Path) -> Outc
     )
     gateway = LLMGateway(offline=Everywhere(model))
     for phase, builder in (
-        (Phase.INTERPRETATION, CaseInterpreter(store, gateway)),
+        (Phase.INTERPRETATION, CaseInterpreter(store, gateway, SEPARATE)),
         (Phase.HYPOTHESES, HypothesisBuilder(store, gateway)),
         (
             Phase.INVESTIGATION,

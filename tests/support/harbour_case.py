@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from tests.support.memory_store import MemoryStore
+from tests.support.planning import SEPARATE
 from tests.support.scripted_gateway import ScriptedGateway
 from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.evidence.model import (
@@ -463,7 +464,7 @@ async def analyse(
     store: Any, case_id: str, world: World | None = None, investigator: Investigator | None = None
 ) -> Head:
     """Drive an assembled case through interpretation, hypotheses and investigation."""
-    reading = await CaseInterpreter(store, ScriptedGateway([INTERPRETATION])).build(case_id)
+    reading = await CaseInterpreter(store, ScriptedGateway([INTERPRETATION]), SEPARATE).build(case_id)
     assert reading.status is DispatchStatus.COMPLETED, reading
     proposing = await HypothesisBuilder(store, ScriptedGateway([HYPOTHESES])).build(case_id)
     assert proposing.status is DispatchStatus.COMPLETED, proposing

@@ -21,6 +21,7 @@ from viano_assets.phases.protocols import DispatchStatus, PhaseResult
 DONE = DispatchStatus.COMPLETED
 ERROR = DispatchStatus.ERROR
 JOINT = InterpretationConfig(planning=PlanningConfig(mode="joint"))
+SEPARATE = InterpretationConfig(planning=PlanningConfig(mode="separate"))
 READ = "analysis/interpretation/0001"
 PROPOSED = "analysis/hypotheses/0001"
 

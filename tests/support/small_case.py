@@ -12,6 +12,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from tests.support.planning import SEPARATE
 from tests.support.scripted_gateway import ScriptedGateway
 from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.case.model import CaseDocument, CaseSource, InputFile, Origin, SourceType
@@ -20,7 +21,6 @@ from viano_assets.package.model import Change, Head
 from viano_assets.phases.hypotheses.builder import HypothesisBuilder
 from viano_assets.phases.hypotheses.config import HypothesisConfig
 from viano_assets.phases.interpretation.builder import CaseInterpreter
-from viano_assets.phases.interpretation.config import InterpretationConfig
 from viano_assets.phases.protocols import DispatchStatus, Store, ToolSpec
 
 REPORT = "inputs/report/report.md"
@@ -150,7 +150,7 @@ def prepared(
             lifecycle="ASSEMBLED",
         ),
     )
-    interpreter = CaseInterpreter(store, ScriptedGateway([interpretation_answer()]), InterpretationConfig())
+    interpreter = CaseInterpreter(store, ScriptedGateway([interpretation_answer()]), SEPARATE)
     assert asyncio.run(interpreter.build(case_id)).status is DispatchStatus.COMPLETED
     config = HypothesisConfig(min_hypotheses=1, max_hypotheses=max_hypotheses, initial_budget=initial_budget)
     answer = {"candidates": [candidate(title) for title in titles]}

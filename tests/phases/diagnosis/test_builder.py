@@ -32,6 +32,7 @@ from tests.support.harbour_case import (
     reopened,
 )
 from tests.support.memory_store import MemoryStore
+from tests.support.planning import SEPARATE
 from tests.support.scripted_gateway import Halted, Reply, ScriptedGateway, Unusable
 from viano_assets.budget.manager import BudgetManager
 from viano_assets.budget.model import BudgetSnapshot
@@ -183,7 +184,7 @@ def test_a_missing_stage_is_refused_and_never_executed(until: str) -> None:
     store = MemoryStore()
     received(store)
     if until != "received":
-        asyncio.run(CaseInterpreter(store, ScriptedGateway([INTERPRETATION])).build(CASE))
+        asyncio.run(CaseInterpreter(store, ScriptedGateway([INTERPRETATION]), SEPARATE).build(CASE))
     if until in {"hypotheses", "started"}:
         asyncio.run(HypothesisBuilder(store, ScriptedGateway([HYPOTHESES])).build(CASE))
     if until == "started":

@@ -10,6 +10,7 @@ import pytest
 from tests.support.diagnosis_answers import confirmed, inconclusive
 from tests.support.harbour_case import CASE, HYPOTHESES, INTERPRETATION, analyse, received, reopened
 from tests.support.memory_store import MemoryStore
+from tests.support.planning import SEPARATE
 from tests.support.scripted_gateway import ScriptedGateway
 from viano_assets.package.model import Change
 from viano_assets.phases.diagnosis.builder import DiagnosisBuilder
@@ -43,7 +44,7 @@ def test_before_any_phase_everything_is_empty() -> None:
 def test_hypotheses_before_the_investigation() -> None:
     store = MemoryStore()
     received(store)
-    asyncio.run(CaseInterpreter(store, ScriptedGateway([INTERPRETATION])).build(CASE))
+    asyncio.run(CaseInterpreter(store, ScriptedGateway([INTERPRETATION]), SEPARATE).build(CASE))
     head = asyncio.run(HypothesisBuilder(store, ScriptedGateway([HYPOTHESES])).build(CASE)).head
     items = case_view(store, head, 1)["hypotheses"]
     assert [item["id"] for item in items] == ["H1", "H2", "H3"]

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.forger import Forger, edited
 from tests.support.memory_store import MemoryStore
+from tests.support.planning import SEPARATE
 from tests.support.reading import (
     LINES,
     assemble,
@@ -35,12 +36,10 @@ from viano_assets.phases.hypotheses.builder import HypothesisBuilder
 from viano_assets.phases.hypotheses.config import HypothesisConfig, HypothesisLimits
 from viano_assets.phases.hypotheses.summary import hypotheses_text
 from viano_assets.phases.interpretation.builder import CaseInterpreter
-from viano_assets.phases.interpretation.config import InterpretationConfig, PlanningConfig
 from viano_assets.phases.protocols import CallOutcome, DispatchStatus, Operation, Phase, Store
 
 DONE = DispatchStatus.COMPLETED
 FOLDER = "analysis/hypotheses/0001"
-SEPARATE = InterpretationConfig(planning=PlanningConfig(mode="separate"))
 
 
 async def interpreted(store: MemoryStore | None = None, lines: Any = LINES) -> Any:

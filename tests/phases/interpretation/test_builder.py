@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.forger import Forger, edited
 from tests.support.memory_store import MemoryStore
+from tests.support.planning import SEPARATE
 from tests.support.reading import (
     LINES,
     REPORT,
@@ -38,7 +39,6 @@ from viano_assets.phases.protocols import CallOutcome, DispatchStatus, Operation
 
 DONE = DispatchStatus.COMPLETED
 FOLDER = "analysis/interpretation/0001"
-SEPARATE = InterpretationConfig(planning=PlanningConfig(mode="separate"))
 
 
 def case(lines: Any = LINES) -> MemoryStore:

@@ -8,8 +8,9 @@ import pytest
 
 from resources.llm.providers.offline.analyst import answer as offline
 from tests.support.memory_store import MemoryStore
+from tests.support.planning import SEPARATE
 from tests.support.reading import LINES, new_case, plan_answer, review
-from tests.support.scripted_gateway import ScriptedGateway
+from tests.support.scripted_gateway import Halted, ScriptedGateway
 from viano_assets.case.model import SourceType
 from viano_assets.phases.common import read_json
 from viano_assets.phases.hypotheses.builder import HypothesisBuilder
@@ -50,6 +51,22 @@ async def test_both_modes_propose_the_same_causes() -> None:
         document = read_json(store, store.latest("BUG-1"), "analysis/hypotheses/0001/hypotheses.json")
         documents.append(document["hypotheses"])
     assert documents[0] == documents[1]
+
+
+async def test_a_new_revision_plans_jointly_unless_it_started_otherwise() -> None:
+    store, gateway = MemoryStore(), ScriptedGateway(offline)
+    new_case(store)
+    assert (await CaseInterpreter(store, gateway).build("BUG-1")).status is DONE
+    assert (await HypothesisBuilder(store, gateway).build("BUG-1")).status is DONE
+    assert [request.contract for request in gateway.requests] == ["case_plan_v2"]
+    older = MemoryStore()
+    new_case(older)
+    stopped = CaseInterpreter(older, ScriptedGateway([Halted("retry_pending")]), SEPARATE)
+    assert (await stopped.build("BUG-1")).status is not DONE
+    gateway = ScriptedGateway(offline)
+    assert (await CaseInterpreter(older, gateway, InterpretationConfig()).build("BUG-1")).status is DONE
+    assert (await HypothesisBuilder(older, gateway).build("BUG-1")).status is DONE
+    assert len(gateway.requests) == 2
 
 
 DISPUTES: dict[str, Any] = {

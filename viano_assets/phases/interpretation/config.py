@@ -13,7 +13,7 @@ from viano_assets.phases.settings import read_toml, settings
 
 PlanningMode = Literal["joint", "separate"]
 
-DEFAULT_MODE: PlanningMode = "separate"
+DEFAULT_MODE: PlanningMode = "joint"
 """Planning mode of a new revision when neither configuration nor command line names one."""
 
 Positive = Annotated[int, Field(strict=True, ge=1)]
