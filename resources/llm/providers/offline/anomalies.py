@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from resources.llm.providers.offline.bounds import Bound, Comparison
 from resources.llm.providers.offline.findings import Ranked, Record
-from resources.llm.providers.offline.limits import Reading, best_reading
+from resources.llm.providers.offline.limits import Reading, readings
 from resources.llm.providers.offline.printing import Printed
 from resources.llm.providers.offline.registration import Hole, holes, shown
 from resources.llm.providers.offline.scene import Scene, quoted
@@ -23,7 +23,10 @@ _LITERAL = re.compile(r"(?:0|false|true|False|True|None|nullptr|NULL|\"\"|[A-Z][
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One contradiction with its level, the records that show it (best first) and its words."""
+    """One contradiction with its level, the records that show it (best first) and its words.
+
+    `direct` says that the report's own number or promise is what the code contradicts.
+    """
 
     level: Confidence
     records: tuple[Record, ...]
@@ -31,17 +34,18 @@ class Anomaly:
     reason: str
     summary: str
     description: str
+    direct: bool = False
 
 
 def anomalies(scene: Scene, places: list[Ranked], reads: list[Record]) -> Iterator[Anomaly]:
     """Yield the contradictions in the functions that were read, the strongest kind first."""
     if "diagnostics" not in scene.case.roles:
         return
-    found = best_reading(scene, places)
-    if found is not None and not found.deviates and found.comparison is not None:
-        contradiction = _boundary(scene, found, found.comparison)
-        if contradiction is not None:
-            yield contradiction
+    for found in readings(scene, places):
+        if not found.deviates and found.comparison is not None:
+            contradiction = _boundary(scene, found, found.comparison)
+            if contradiction is not None:
+                yield contradiction
     for removed in removed_before(scene, places):
         yield _taken_away(scene, removed)
     for hole in holes(scene)[:1]:
@@ -116,7 +120,8 @@ def _against_bound(
     outside = [pair for pair in refused if not bound.admits(pair[1])]
     if outside and not hit:
         return None
-    level = Confidence.STRONGLY_SUPPORTED if hit else Confidence.SUPPORTED
+    named = found.force is not None and limit in found.numbers
+    level = Confidence.STRONGLY_SUPPORTED if hit or named else Confidence.SUPPORTED
     return _worded(scene, found, comparison, level, hit, bound)
 
 
@@ -145,6 +150,7 @@ def _worded(
         )
     return Anomaly(
         level=level,
+        direct=True,
         records=(record,),
         logs=logs,
         reason=say(
@@ -180,8 +186,10 @@ def _taken_away(scene: Scene, found: Removed) -> Anomaly:
     one, two = line_quote(found.caller, found.first), line_quote(found.caller, found.then)
     guard = line_quote(found.user, found.guard)
     member, where = quoted(found.member), place(found.caller)
+    level = Confidence.STRONGLY_SUPPORTED if found.named else Confidence.SUPPORTED
     return Anomaly(
-        level=Confidence.SUPPORTED,
+        level=level,
+        direct=found.named,
         records=(found.caller, *found.shown, found.user),
         logs=(),
         reason=say(

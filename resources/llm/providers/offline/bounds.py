@@ -191,10 +191,25 @@ def _counted(value: str, record: Record) -> bool:
 def _refuses(line: str, rest: str) -> bool | None:
     if re.match(r"\s*return\b", line):
         return False
-    branch = block(rest)
-    if turns_away(branch):
+    taken = branch(rest)
+    if turns_away(taken):
         return True
-    return False if opens_way(branch) else None
+    return False if opens_way(taken) else None
+
+
+def branch(text: str) -> str:
+    """Return what follows a condition when it holds: the rest of its line and the deeper lines below it."""
+    first, *rest = text.split("\n")
+    if re.search(r"\b(?:return|throw|raise|continue|break)\b", first):
+        return first
+    kept, depth = [first], -1
+    for line in rest:
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and (indent < depth or line.lstrip().startswith("}")):
+            break
+        depth = indent if depth < 0 and line.strip() else depth
+        kept.append(line)
+    return "\n".join(kept)
 
 
 def block(text: str) -> str:

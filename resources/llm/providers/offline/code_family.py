@@ -193,6 +193,7 @@ def _shown(scene: Scene, found: Anomaly, reads: tuple[Record, ...]) -> Judgement
         summary=found.summary,
         description=found.description,
         limits=(_not_run(scene),),
+        direct=found.direct,
     )
 
 

@@ -87,13 +87,13 @@ def judge_all(scene: Scene) -> dict[str, Judgement]:
     judged = {str(entry["id"]): judge_one(scene, str(entry["id"])) for entry in scene.hypotheses}
     order = list(FAMILIES)
     strong = [
-        (-judgement.level.rank, order.index(scene.family(identifier)), identifier)
+        (-judgement.level.rank, not judgement.direct, order.index(scene.family(identifier)), identifier)
         for identifier, judgement in judged.items()
         if judgement.effect == "supports" and judgement.level.rank >= Confidence.SUPPORTED.rank
     ]
     if not strong:
         return judged
-    best = min(strong)[2]
+    best = min(strong)[-1]
     return {
         identifier: judgement
         if identifier == best

@@ -10,6 +10,7 @@ from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.scene import Scene
 
 _NAME_FIRST = re.compile(r"\.(?:py|ts|tsx|js|jsx|go|rs|lua|kt|swift)$")
+_MAKER = re.compile(r"\bdef __init__\s*\(|^\s*constructor\s*\(", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _WORDS = frozenset({"if", "while", "for", "switch", "return", "sizeof", "catch", "elif", "and", "or", "not"})
 
@@ -99,8 +100,11 @@ def _chain_start(line: str, index: int) -> int:
 
 
 def parameters(record: Record, name: str) -> list[str]:
-    """Return the names of the parameters with which `name` is defined in a record, receiver left out."""
-    match = re.search(rf"(?<!\w){re.escape(name)}\s*\(", record.content)
+    """Return the names of the parameters with which `name` is defined in a record, receiver left out.
+
+    The constructor of a class may have a name of its own (`__init__`, `constructor`).
+    """
+    match = _MAKER.search(record.content) or re.search(rf"(?<!\w){re.escape(name)}\s*\(", record.content)
     end = closing(record.content, match.end() - 1) if match else -1
     if match is None or end < 0:
         return []

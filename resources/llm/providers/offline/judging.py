@@ -84,8 +84,9 @@ def _selected(scene: Scene, judged: dict[str, Judgement]) -> str | None:
     ends = {str(entry["id"]): entry for entry in scene.hypotheses}
     order = list(FAMILIES)
 
-    def key(identifier: str) -> tuple[int, int]:
-        return (-judged[identifier].level.rank, order.index(scene.family(identifier)))
+    def key(identifier: str) -> tuple[int, bool, int]:
+        judgement = judged[identifier]
+        return (-judgement.level.rank, not judgement.direct, order.index(scene.family(identifier)))
 
     for identifier in sorted(judged, key=key):
         judgement = judged[identifier]

@@ -79,11 +79,20 @@ class Reading:
 
 
 def expected_numbers(scene: Scene) -> frozenset[float]:
-    """Return the numbers of the report that are no ids of things."""
+    """Return the numbers of the report that are no ids of things.
+
+    A noun before a number makes it an id only where it always stands there: a report that says "it shows 40"
+    and elsewhere "40 points" speaks of a quantity.
+    """
     texts = scene.case.text("expectation", "external_expectation", "observation", "report")
-    things = {
-        value for source in scene.case.sources if source.kind == "id" for value in source.attributes.values()
-    }
+    things: set[str] = set()
+    for source in scene.case.sources:
+        value, label = source.attributes.get("value", ""), source.attributes.get("label", "")
+        if source.kind != "id":
+            continue
+        bare = rf"(?<![\w.])(?<!{re.escape(label)} ){re.escape(value)}(?![\w.]*\w)"
+        if not (source.attributes.get("named") == "noun" and label and re.search(bare, texts, re.IGNORECASE)):
+            things.update(source.attributes.values())
     found = (m.replace(",", ".") for m in _NUMBER.findall(texts))
     return frozenset(float(m) for m in found if m not in things)
 
@@ -207,11 +216,15 @@ def _handed_on(found: list[Comparison], limit: float | None) -> Comparison | Non
     return found[0]
 
 
+def readings(scene: Scene, places: list[Ranked]) -> list[Reading]:
+    """Return the readings of the settings worth a look, the most telling first."""
+    return [reading(scene, key, places) for key in keys(scene, places)[:MAX_KEYS]]
+
+
 def best_reading(scene: Scene, places: list[Ranked]) -> Reading | None:
     """Return the reading of the setting that matters most, if one does."""
-    readings = [reading(scene, key, places) for key in keys(scene, places)[:MAX_KEYS]]
     return min(
-        readings,
+        readings(scene, places),
         key=lambda r: (not r.deviates, r.bound is None or r.comparison is None, r.comparison is None),
         default=None,
     )

@@ -32,6 +32,8 @@ class Judgement:
 
     `support` and `against` are ordered, best first; `cause` carries the claim (records of at most
     60 lines); `summary` and `description` word it; `action` says what a person does next to confirm it.
+    `direct` says that a promise of the report itself is contradicted, which stands before what only
+    sets the affected item apart from others.
     """
 
     effect: str
@@ -45,6 +47,7 @@ class Judgement:
     tested: tuple[Record, ...] = ()
     limits: tuple[str, ...] = ()
     action: str = ""
+    direct: bool = False
 
 
 @dataclass(slots=True)

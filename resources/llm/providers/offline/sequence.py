@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from resources.llm.providers.offline.findings import Ranked, Record
 from resources.llm.providers.offline.functions import (
@@ -20,8 +20,9 @@ from resources.llm.providers.offline.functions import (
     parameters,
     short,
 )
-from resources.llm.providers.offline.limits import MAX_KEYS, keys, names_for
+from resources.llm.providers.offline.limits import MAX_KEYS, expected_numbers, keys, names_for
 from resources.llm.providers.offline.scene import Scene, Wish
+from resources.llm.providers.offline.settings import in_force, of_name
 
 MOST = 2
 """Users of a setting, questions of a user and callers that are followed."""
@@ -50,7 +51,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The whole finding: the lines `first` and `then` of `caller`, and what shows that they go together."""
+    """The whole finding: the lines `first` and `then` of `caller`, and what shows that they go together.
+
+    `named` says that the report names the value of the setting that the user computes with.
+    """
 
     caller: Record
     first: str
@@ -59,6 +63,7 @@ class Removed:
     user: Record
     guard: str
     shown: tuple[Record, ...]
+    named: bool = False
 
 
 def plan_sequence(scene: Scene, places: list[Ranked]) -> Iterator[Wish]:
@@ -206,9 +211,21 @@ def removed_before(scene: Scene, places: list[Ranked]) -> Iterator[Removed]:
             if caller is None or user is None:
                 continue
             for first, removing, then, question in _before(caller, user, asked):
-                yield from _same_member(
-                    scene, Removed(caller, first, then, "", user, question.guard, ()), removing, question
-                )
+                named = _named(scene, places, user)
+                start = Removed(caller, first, then, "", user, question.guard, (), named)
+                yield from _same_member(scene, start, removing, question)
+
+
+def _named(scene: Scene, places: list[Ranked], user: Record) -> bool:
+    """Say whether the report names the value of a setting that a function computes with."""
+    force, numbers = in_force(scene), expected_numbers(scene)
+    for key in keys(scene, places)[:MAX_KEYS]:
+        setting = of_name(force, key)
+        if setting is not None and setting.number in numbers:
+            words = names_for(scene, key) - {key}
+            if any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", user.content) for word in sorted(words)):
+                return True
+    return False
 
 
 def _same_member(scene: Scene, found: Removed, removing: Call, question: Question) -> Iterator[Removed]:
@@ -219,13 +236,5 @@ def _same_member(scene: Scene, found: Removed, removing: Call, question: Questio
                 continue
             for member in sorted({m[1] for pattern in _EMPTIES for m in pattern.finditer(remover.content)}):
                 if re.search(rf"(?<!\w){re.escape(member)}(?!\w)", asked.content):
-                    yield Removed(
-                        found.caller,
-                        found.first,
-                        found.then,
-                        member,
-                        found.user,
-                        found.guard,
-                        (remover, asked),
-                    )
+                    yield replace(found, member=member, shown=(remover, asked))
                     return

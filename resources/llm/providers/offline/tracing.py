@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from resources.llm.providers.offline.bounds import (
     Comparison,
-    block,
+    branch,
     comparisons,
     opens_way,
     tail,
@@ -104,10 +104,10 @@ def _accepts(call: Call, line: str, rest: str) -> bool | None:
     negated = call.negated(line)
     if re.match(r"\s*return\b", line):
         return not negated
-    branch = block(rest)
-    if turns_away(branch):
+    taken = branch(rest)
+    if turns_away(taken):
         return negated
-    return (not negated) if opens_way(branch) else None
+    return (not negated) if opens_way(taken) else None
 
 
 def traced(scene: Scene, names: frozenset[str]) -> list[Comparison]:
