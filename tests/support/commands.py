@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,10 +57,31 @@ def viano(home: Path, *arguments: str) -> Answer:
     return Answer(status, out.getvalue(), err.getvalue())
 
 
+WITHOUT_RIGHTS = """
+import ctypes, os, sys
+CAPBSET_DROP, DAC_OVERRIDE, DAC_READ_SEARCH, CHOWN, FOWNER = 24, 1, 2, 0, 3
+for capability in (DAC_OVERRIDE, DAC_READ_SEARCH, CHOWN, FOWNER):
+    ctypes.CDLL(None).prctl(CAPBSET_DROP, capability, 0, 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Becomes the command after it, for which the modes of files count even when root runs the tests."""
+
+
+def viano_without_rights(home: Path, *arguments: str) -> Answer:
+    """Run `viano` as `viano_process` does, in a process that cannot write where the mode forbids it."""
+    return _answer((sys.executable, "-c", WITHOUT_RIGHTS, *COMMAND), home, arguments, {})
+
+
 def viano_process(home: Path, *arguments: str, **environment: str) -> Answer:
     """Run `viano` in a process of its own with `home` as its home."""
+    return _answer(COMMAND, home, arguments, environment)
+
+
+def _answer(
+    command: Sequence[str], home: Path, arguments: Sequence[str], environment: dict[str, str]
+) -> Answer:
     done = subprocess.run(
-        [*COMMAND, *arguments],
+        [*command, *arguments],
         cwd=ROOT,
         env=os.environ | {"VIANO_HOME": str(home), "PYTHONUTF8": "1", "COLUMNS": "200"} | environment,
         capture_output=True,

@@ -56,9 +56,9 @@ def demo(out: Output) -> None:
     if out.json:
         click.echo(json.dumps(view, ensure_ascii=False, allow_nan=False))
     else:
-        from viano_assets.cli.render import print_case, write_report_file  # noqa: PLC0415
+        from viano_assets.cli.render import print_result  # noqa: PLC0415
 
-        print_case(view, home=out.home, report_file=write_report_file(session.store, head, out.home))
+        print_result(session.store, head, out.home, view)
         _verified(session)
     _end(result)
 

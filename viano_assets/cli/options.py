@@ -22,6 +22,7 @@ from viano_assets.errors import (
     StorageError,
     VianoError,
 )
+from viano_assets.package.filesystem import refusal_of_the_disk
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -74,9 +75,11 @@ class reporting:  # noqa: N801  # used like a function, as contextlib's own mana
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, VianoError):
-            _print_error(error)
-            raise SystemExit(error.exit_status)
+        refused = refusal_of_the_disk(error) if isinstance(error, OSError) else None
+        told = error if isinstance(error, VianoError) else refused
+        if told is not None:
+            _print_error(told)
+            raise SystemExit(told.exit_status)
         if isinstance(error, KeyboardInterrupt):
             click.echo("error[interrupted]: stopped by the keyboard", err=True)
             click.echo("hint: nothing published is lost; run the same command to continue", err=True)

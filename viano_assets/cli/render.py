@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from viano_assets.errors import StorageError
 from viano_assets.package.model import Head
 from viano_assets.phases.common import artifact_path, read_json
 from viano_assets.phases.protocols import Phase, Store
@@ -277,14 +279,52 @@ def write_report_file(store: Store, head: Head, home: Path) -> Path | None:
 
     Returns its path in `HOME/reports`, or None before a diagnosis exists. The copy is derived and may be
     deleted at any time.
+
+    Raises:
+        StorageError: `report_not_written`; the diagnosis itself is published and stays readable.
     """
     path = f"analysis/diagnosis/{head.revision:04d}/diagnosis.html"
     if path not in head.files:
         return None
     target = home / "reports" / f"{head.manifest.case_id}-r{head.revision}.html"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(store.read(head, path))
+    content = store.read(head, path)
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(content)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(
+            "report_not_written",
+            f"the HTML report could not be written: {os.strerror(error.errno or 0)}",
+            where=str(target),
+            hint=f"nothing is lost: viano case show {head.manifest.case_id} shows the diagnosis",
+        ) from error
     return target
+
+
+def print_result(
+    store: Store, head: Head, home: Path, view: Mapping[str, Any], *, explain: bool = False
+) -> None:
+    """Print a case after a run, with the place of its HTML report and on demand why each place was named.
+
+    Raises:
+        StorageError: `report_not_written`, after everything was printed.
+    """
+    failed: StorageError | None = None
+    report: Path | None = None
+    try:
+        report = write_report_file(store, head, home)
+    except StorageError as error:
+        failed = error
+    print_case(view, home=home, report_file=report)
+    if explain:
+        explain_places(store, head)
+    if failed is not None:
+        raise failed
 
 
 def print_case_list(rows: Sequence[Mapping[str, Any]], home: Path) -> None:

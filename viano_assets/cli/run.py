@@ -53,7 +53,7 @@ def run(
 ) -> None:
     """Drive CASE through its phases; an interrupted run continues where it stopped."""
     from resources.session import Session  # noqa: PLC0415  # keeps `viano --help` fast
-    from viano_assets.cli.render import explain_places, print_case, write_report_file  # noqa: PLC0415
+    from viano_assets.cli.render import print_result  # noqa: PLC0415
     from viano_assets.phases.diagnosis.view import case_view  # noqa: PLC0415
 
     check_case_id(case_id)
@@ -70,9 +70,7 @@ def run(
     if out.json:
         click.echo(json.dumps(view, ensure_ascii=False, allow_nan=False))
     else:
-        print_case(view, home=out.home, report_file=write_report_file(session.store, head, out.home))
-        if explain:
-            explain_places(session.store, head)
+        print_result(session.store, head, out.home, view, explain=explain)
     report_stop(result, case_id)
     raise SystemExit(STATUS_EXIT[result.status])
 

@@ -321,6 +321,13 @@ def storage_error(error: OSError, path: str, *, code: str = "storage_failed") ->
     )
 
 
+def refusal_of_the_disk(error: OSError) -> StorageError | None:
+    """Return what to tell the user when the disk, its rights or a limit refused; None for any other cause."""
+    if error.errno not in _STORAGE_CODES:
+        return None
+    return storage_error(error, str(error.filename2 or error.filename or ""))
+
+
 def reading_error(error: OSError, path: str) -> VianoError:
     """Translate a failed read of something the package names."""
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
