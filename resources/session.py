@@ -123,9 +123,18 @@ class Session:
         )
 
     async def run_phase(
-        self, case_id: str, phase: Phase, *, retry_id: str | None = None, attempt_id: str | None = None
+        self,
+        case_id: str,
+        phase: Phase,
+        *,
+        retry_id: str | None = None,
+        attempt_id: str | None = None,
+        indexed: bool = True,
     ) -> PhaseResult:
-        """Drive one phase of the case; the phases before it must have completed."""
+        """Drive one phase of the case; the phases before it must have completed.
+
+        A caller that passes `indexed=False` calls `index` itself with the last head of the case.
+        """
         self._refuse_overlay(case_id)
         result = await drive(
             self.store,
@@ -136,7 +145,8 @@ class Session:
             retry_id=retry_id,
             progress=self.progress,
         )
-        self._indexed(result.head, result)
+        if indexed:
+            self.index(result.head)
         return result
 
     def _refuse_overlay(self, case_id: str) -> None:
@@ -151,6 +161,10 @@ class Session:
 
     def _indexed(self, head: Head, result: PhaseResult) -> None:
         del result
+        self.index(head)
+
+    def index(self, head: Head) -> None:
+        """Replace the rows of the head's current revision in the evidence index."""
         from resources.evidence_index import EvidenceIndex  # noqa: PLC0415  # loads pyarrow when needed
 
         EvidenceIndex(self.home).update(self.store, head)

@@ -62,6 +62,7 @@ def materialise(
     keys: Sequence[str],
     *,
     selection: Sequence[str] | None = None,
+    threads: int = 4,
 ) -> dg.ExecuteInProcessResult:
     """Materialise one key, or the contiguous range of several, without raising on failure."""
     known = set(instance.get_dynamic_partitions(PARTITION_SET))
@@ -76,6 +77,7 @@ def materialise(
         [case_chain],
         instance=instance,
         resources={"viano": VianoResource(home=str(home))},
+        run_config={"ops": {"case_chain": {"config": {"threads": threads}}}},
         partition_key=keys[0] if len(keys) == 1 else None,
         tags=None if len(keys) == 1 else span,
         selection=None if selection is None else list(selection),

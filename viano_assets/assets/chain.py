@@ -1,9 +1,10 @@
 """The multi-asset that carries case revisions through their phases: one key or hundreds, same code.
 
-Worker threads run cases and never touch Dagster; the op's own thread logs what they report, so that the
-run log shows progress while a case works. A case that fails is counted and the others go on; the run
-fails at the end with a table of the failed cases. RETRY_PENDING and DEFERRED materialise nothing and
-release the worker; the `due_retries` sensor comes back when they are due. (Annotations are not postponed
+Worker threads run cases and never touch Dagster; the op's own thread logs what they report. The run log
+shows progress while they work: every step of a few cases, every finished case of many. A case that fails is
+counted and the others go on; the run fails at the end with a table of the failed cases. RETRY_PENDING and
+DEFERRED materialise nothing and release the worker; the `due_retries` sensor comes back when they are due.
+(Annotations are not postponed
 here: Dagster reads them when the op is defined.)
 """
 
@@ -17,12 +18,14 @@ from pydantic import Field
 
 from resources.dagster_viano import VianoResource
 from resources.run_lock import run_lock
+from resources.session import Session
 from viano_assets.assets.events import asset_of, evaluations, materialisation
 from viano_assets.assets.metadata import to_metadata
 from viano_assets.assets.partition_run import run_partition
 from viano_assets.assets.run_types import PhaseReport
 from viano_assets.assets.specs import ASSET_OF_PHASE, CASE, asset_specs, case_revisions, check_specs
-from viano_assets.phases.protocols import Phase, Progress
+from viano_assets.errors import VianoError
+from viano_assets.phases.protocols import Phase, Progress, ProgressSink
 
 
 class AnalyseConfig(dg.Config):
@@ -32,6 +35,10 @@ class AnalyseConfig(dg.Config):
     attempt_id: str | None = Field(default=None, description="Stable id of the attempt.")
     provider: str | None = Field(default=None, description="Provider profile instead of the default.")
     threads: int = Field(default=4, ge=1, le=64, description="Cases worked on at once.")
+
+
+TOLD_IN_FULL = 8
+"""Most cases of a run whose every step is told; of more, only that one is finished."""
 
 
 class _Failed(NamedTuple):
@@ -81,12 +88,12 @@ def _run_all(
     with_case: bool,
     phases: Sequence[Phase],
 ) -> list[_Failed]:
-    reports: queue.SimpleQueue[PhaseReport | Progress | None] = queue.SimpleQueue()
+    reports: queue.SimpleQueue[PhaseReport | Progress | str] = queue.SimpleQueue()
     failed: list[_Failed] = []
+    session = _session(viano, config, reports.put if len(keys) <= TOLD_IN_FULL else None)
 
     def work(key: str) -> None:
         try:
-            session = viano.session(provider=config.provider, progress=reports.put)
             for report in run_partition(
                 session,
                 key,
@@ -97,7 +104,7 @@ def _run_all(
             ):
                 reports.put(report)
         finally:
-            reports.put(None)
+            reports.put(key)
 
     with ThreadPoolExecutor(min(config.threads, len(keys)) or 1, thread_name_prefix="case") as pool:
         futures = [pool.submit(work, key) for key in keys]
@@ -105,8 +112,9 @@ def _run_all(
         try:
             while working:
                 item = reports.get()
-                if item is None:
+                if isinstance(item, str):
                     working -= 1
+                    context.log.info("%d of %d  %s", len(keys) - working, len(keys), item)
                 elif isinstance(item, Progress):
                     context.log.info("%s  %s  %s", item.case_id, item.phase, item.text)
                 else:
@@ -121,6 +129,16 @@ def _run_all(
                 _Failed(key, "", "defect", f"{type(error).__name__}: {error}", "report this defect")
             )
     return failed
+
+
+def _session(viano: VianoResource, config: AnalyseConfig, progress: ProgressSink | None) -> Session:
+    """Open the one session that all worker threads share, and with it the bounds of its model calls."""
+    try:
+        return viano.session(provider=config.provider, progress=progress)
+    except VianoError as error:
+        raise dg.Failure(
+            str(error), metadata=to_metadata({"code": error.code, "hint": error.hint}), allow_retries=False
+        ) from error
 
 
 def _log(context: dg.AssetExecutionContext, report: PhaseReport) -> list[_Failed]:

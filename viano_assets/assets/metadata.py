@@ -17,18 +17,13 @@ _ESCAPES = str.maketrans({c: "\\" + c for c in "\\`*_[]<>|#!"})
 
 def plain(text: str) -> str:
     """Return `text` without control characters and lone surrogates, cut to `MAX_BYTES`."""
-    kept = "".join(
-        c if c in "\n\t" or (c.isprintable() and not _surrogate(c)) else "\N{REPLACEMENT CHARACTER}"
-        for c in text
-    )
+    kept = text
+    if not text.replace("\n", "").replace("\t", "").isprintable():
+        kept = "".join(c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     data = kept.encode("utf-8")
     if len(data) <= MAX_BYTES:
         return kept
     return data[: MAX_BYTES - 40].decode("utf-8", errors="ignore") + "\n… cut at 64 kB"
-
-
-def _surrogate(char: str) -> bool:
-    return "\ud800" <= char <= "\udfff"
 
 
 def escaped(text: str) -> str:
