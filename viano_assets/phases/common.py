@@ -274,6 +274,23 @@ def check_pointers(head: Head, published: Checkpoint, pointers: Sequence[str]) -
             )
 
 
+def check_targets(head: Head, phase: Phase, targets: Mapping[str, str]) -> None:
+    """Verify that pointers name exactly these artifacts of a phase; `targets` is pointer to file name.
+
+    Raises:
+        ContractError: `pointer_mismatch`.
+    """
+    for name, file in targets.items():
+        path = artifact_path(phase, head.revision, file)
+        if head.pointer(name) != path:
+            raise ContractError(
+                "pointer_mismatch",
+                f"pointer {name} names another artifact than the phase published",
+                where=place(head, path),
+                hint="run `viano case verify`; a completed phase is never rebuilt over a damaged pointer",
+            )
+
+
 def invalid_attempts(head: Head, phase: Phase) -> int:
     """Count the rejected model answers of a phase in the current revision."""
     return len(events(head, phase, "answer_rejected"))

@@ -16,6 +16,7 @@ from viano_assets.phases.common import (
     FrozenContext,
     artifact_path,
     check_binding,
+    check_targets,
     declared_by,
     events,
     feedback,
@@ -39,6 +40,11 @@ SCHEMA = "hypotheses-v1"
 REGISTRY_SCHEMA = "hypothesis-registry-v1"
 SUMMARY = "hypotheses.md"
 UNIT = "investigation_units"
+_TARGETS = {
+    "hypothesis_policy": "policy.json",
+    "hypothesis_context": "context.json",
+    "hypotheses_summary": SUMMARY,
+}
 POINTERS = (
     "hypothesis_policy",
     "hypothesis_context",
@@ -238,6 +244,8 @@ def load_hypotheses(store: Store, head: Head, waiting: Phase) -> AcceptedHypothe
     path = artifact_path(_PHASE, head.revision, "hypotheses.json")
     if head.pointer("hypotheses") != path:
         raise _broken(head, "the pointer names another document")
+    check_targets(head, _PHASE, _TARGETS)
+    _check_registry_pointer(head)
     stored = read_json(store, head, path)
     candidates, calls = _origin(store, head, context, interpretation, policy, stored)
     issues = judge_batch(candidates, interpretation, policy, context.data, head)
@@ -266,6 +274,14 @@ def load_hypotheses(store: Store, head: Head, waiting: Phase) -> AcceptedHypothe
         Binding(registry_path, head.files[registry_path].sha256),
         interpretation,
     )
+
+
+def _check_registry_pointer(head: Head) -> None:
+    """The registry is that of the initial batch, or one that a creation of the investigation extended."""
+    path = head.pointer("hypothesis_registry") or ""
+    extended = artifact_path(Phase.INVESTIGATION, head.revision, "registry-")
+    if path != artifact_path(_PHASE, head.revision, "registry.json") and not path.startswith(extended):
+        raise _broken(head, "the registry pointer names another artifact")
 
 
 def _origin(

@@ -8,7 +8,7 @@ from typing import Any
 from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.case.model import CaseDocument
 from viano_assets.data_files import prompt
-from viano_assets.errors import BlockedError, InputError
+from viano_assets.errors import BlockedError, ContractError, InputError
 from viano_assets.package.model import Head
 from viano_assets.phases.common import Binding, place, read_model
 from viano_assets.phases.common import bind as bind_artifact
@@ -26,7 +26,7 @@ def load_case(store: Store, head: Head) -> tuple[CaseDocument, Binding]:
 
     Raises:
         BlockedError: `phase_missing` when the case has not been assembled.
-        ContractError: the stored case breaks its contract.
+        ContractError: the stored case breaks its contract, or is of another case, package or revision.
     """
     path = head.pointer("case")
     if path is None:
@@ -36,7 +36,16 @@ def load_case(store: Store, head: Head) -> tuple[CaseDocument, Binding]:
             where=place(head),
             hint="import or reopen the case first",
         )
-    return read_model(store, head, path, CaseDocument), bind_artifact(head, path)
+    document = read_model(store, head, path, CaseDocument)
+    identity = (document.case_id, document.package_id, document.analysis_revision)
+    if identity != (head.case_id, head.manifest.package_id, head.revision):
+        raise ContractError(
+            "binding_broken",
+            "the canonical case is of another case, package or revision",
+            where=place(head, path),
+            hint="run `viano case verify` on the case",
+        )
+    return document, bind_artifact(head, path)
 
 
 def case_section(case: CaseDocument) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -135,7 +135,7 @@ def _read_dispatch(store: Store, head: Head, loop: Loop, dispatch: int) -> bool:
         (decision.dispatch, decision.selected, decision.context)
         == (dispatch, context.selected, _binding(head, "context", dispatch)),
     )
-    loop.state.apply_decision(decision)
+    _taken(head, dispatch, lambda: loop.state.apply_decision(decision))
     loop.decision = decision
     record = _read(store, head, "dispatch", dispatch, DispatchRecord)
     if record is None:
@@ -148,7 +148,12 @@ def _read_dispatch(store: Store, head: Head, loop: Loop, dispatch: int) -> bool:
         (record.dispatch, record.decision, record.evidence)
         == (dispatch, _binding(head, "decision", dispatch), expected),
     )
-    loop.state.apply_dispatch(record)
+    _follows(
+        head,
+        dispatch,
+        [result.action_id for result in record.results] == [plan.action_id for plan in decision.actions],
+    )
+    _taken(head, dispatch, lambda: loop.state.apply_dispatch(record))
     loop.contexts.append(context)
     loop.decisions.append(decision)
     loop.records.append(record)
@@ -181,6 +186,15 @@ def bound(head: Head, stored: Binding) -> None:
         ContractError: `binding_broken`.
     """
     common.check_binding(head, {"path": stored.path, "sha256": stored.sha256})
+
+
+def _taken(head: Head, dispatch: int, apply: Callable[[], None]) -> None:
+    try:
+        apply()
+    except KeyError as error:
+        raise _broken(
+            head, f"dispatch {dispatch}", f"it names {error}, which the loop does not have"
+        ) from error
 
 
 def _follows(head: Head, dispatch: int, holds: bool) -> None:
@@ -228,6 +242,9 @@ class InvestigationRecord:
         path = artifact_path(PHASE, head.revision, "investigation.json")
         if loop is None or head.pointer("investigation") != path:
             raise BlockedError("phase_missing", "the investigation is not completed", where=place(head))
+        common.check_targets(
+            head, PHASE, {"evidence": "evidence.json", "investigation_summary": "investigation.md"}
+        )
         document = read_model(store, head, path, InvestigationDocument)
         for piece in (
             document.context,

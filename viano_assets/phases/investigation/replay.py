@@ -9,6 +9,7 @@ from __future__ import annotations
 from viano_assets.budget.ledger import Ledger
 from viano_assets.budget.model import LedgerEntry
 from viano_assets.canonical import canonical_json
+from viano_assets.case.freshness import check_fresh
 from viano_assets.errors import ContractError
 from viano_assets.package.model import Head
 from viano_assets.phases.calls import read_call
@@ -23,6 +24,8 @@ from viano_assets.phases.investigation.finishing import (
     renderers,
     result_document,
 )
+from viano_assets.phases.investigation.inputs import load_inputs
+from viano_assets.phases.investigation.looks import history_data
 from viano_assets.phases.investigation.record import InvestigationRecord, Loop, registry_entries
 from viano_assets.phases.investigation.state import InvestigationState
 from viano_assets.phases.investigation.turns import next_context
@@ -35,9 +38,12 @@ def verify_replay(store: Store, head: Head) -> InvestigationRecord:
 
     Raises:
         ContractError: `investigation_replay` naming the first step that does not come out again, or any
-            code of `InvestigationRecord.load`.
+            code of `InvestigationRecord.load` and of what it was made from.
+        InputError: `stale_input`.
     """
     stored = InvestigationRecord.load(store, head)
+    check_fresh(head, stored.loop.start.raw_inputs)
+    _same(head, "bindings", stored.loop.start.bindings, load_inputs(store, head).bindings)
     replayed = _replay_loop(store, head, stored.loop)
     close_loop(replayed)
     _same(head, "ledger", tuple(stored.loop.ledger.entries), tuple(replayed.ledger.entries))
@@ -88,6 +94,8 @@ def _replay_loop(store: Store, head: Head, stored: Loop) -> Loop:
         loop.state.apply_decision(again)
         again = with_loop_end(loop.state, again)
         _same(head, f"decision {decision.dispatch}", decision, again)
+        told = history_data(again, record.results, loop.evidence, loop.shown)
+        _same(head, f"history {decision.dispatch}", record.history, told)
         loop.state.apply_dispatch(record)
         loop.contexts.append(context)
         loop.decisions.append(decision)
