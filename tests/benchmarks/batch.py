@@ -5,10 +5,10 @@
 the middle and run once more. Every part runs in a process of its own with a fresh home.
 
 Of the builders counts what they do themselves: opening a session, model calls, tools and all commits of the
-four phases up to the diagnosis. The graph also counts Dagster's planning, its stored events, metadata with the
-plot, the checks (each piece of evidence looked up again), the change request, and the rows of the evidence
-index with their compaction. Making the home, starting Python and importing this module stay outside both; what
-either imports later is inside.
+four phases up to the diagnosis. The graph also counts Dagster's planning, its stored events, metadata with
+the plot, the checks (each piece of evidence looked up again), the change request, and the rows of the
+evidence index with their compaction. Making the home, starting Python and importing this module stay outside
+both; what either imports later is inside.
 """
 
 from __future__ import annotations
