@@ -182,7 +182,7 @@ def _split(operand: str) -> tuple[str, float]:
 
 
 def _counted(value: str, record: Record) -> bool:
-    if re.search(_COUNT, value) is not None or tail(value) in {"length", "Count", "count", "size"}:
+    if re.search(_COUNT, value) is not None:
         return True
     assigned = rf"(?<![\w.>]){re.escape(value)}\s*(?::=|=(?!=)|\{{|\()[^;\n]*{_COUNT}"
     return re.search(assigned, record.content) is not None

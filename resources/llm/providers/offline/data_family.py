@@ -44,6 +44,7 @@ _PROPER = re.compile(
     r"(?<![.!?:\n] )(?<!^)\b([A-ZÄÖÜ][\w'-]+(?: (?:of|the|von|der|des|de|am|im))?(?: [A-ZÄÖÜ][\w'-]+)+)"
 )
 _ID_COLUMN = re.compile(r"(?:^|[_a-z])(?:id|guid|no|nr|num|number|ref|key|entry|code)$", re.IGNORECASE)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d.*)?$")
 _SKIPPED = re.compile(
     r"skip|ignor|not loaded|non.?exist|does not exist|unknown|invalid|discard|missing|"
     r"verworfen|übersprungen|fehlt",
@@ -71,6 +72,11 @@ class Difference:
     table: str
     named: bool
     keyed: bool
+
+    @property
+    def momentary(self) -> bool:
+        """True when what is missing is told apart by a date or time: a moment is no kind of row."""
+        return any(_MOMENT.match(value) for value in self.missing.values())
 
     @property
     def weight(self) -> float:
@@ -270,7 +276,7 @@ def judge_data(scene: Scene) -> Judgement:
             "vergleichen.",
         )
         return Judgement("neutral", Confidence.UNASSESSED, reason=reason)
-    structural = [item for item in found if item.kind in STRUCTURE]
+    structural = [item for item in found if item.kind in STRUCTURE and not item.momentary]
     if not structural:
         return _like_siblings(scene, looks, found)
     return _missing(scene, structural[0])

@@ -31,7 +31,7 @@ from resources.llm.providers.offline.settings import (
 from resources.llm.providers.offline.tracing import traced
 from resources.llm.providers.offline.units import may_convert
 
-MAX_KEYS = 2
+MAX_KEYS = 3
 ENOUGH = 2.5
 """Weight from which on a setting is worth a look."""
 
@@ -67,6 +67,14 @@ class Reading:
         if self.force.number is not None and self.default.number is not None:
             return self.force.number != self.default.number
         return self.force.value.casefold() != self.default.value.casefold()
+
+    @property
+    def telling(self) -> bool:
+        """True when a deviating value has to do with the report: a number that is compared or spoken of."""
+        numbers = [s.number for s in (self.force, self.default) if s is not None and s.number is not None]
+        spoken = any(matches(number, wanted) for number in numbers for wanted in self.numbers if wanted > 0)
+        related = self.comparison is not None or self.bound is not None or spoken
+        return self.deviates and (related or not numbers)
 
     def logged(self) -> Iterator[tuple[Printed, float]]:
         """Yield the logged values that the comparison was made with."""
@@ -225,6 +233,6 @@ def best_reading(scene: Scene, places: list[Ranked]) -> Reading | None:
     """Return the reading of the setting that matters most, if one does."""
     return min(
         readings(scene, places),
-        key=lambda r: (not r.deviates, r.bound is None or r.comparison is None, r.comparison is None),
+        key=lambda r: (not r.telling, r.bound is None or r.comparison is None, r.comparison is None),
         default=None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resources.llm.providers.offline.bounds import bounds, comparisons
+from resources.llm.providers.offline.bounds import Bound, bounds, comparisons
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.printing import formats
 from resources.llm.providers.offline.settings import matches, number_of
@@ -66,3 +66,50 @@ def test_units_and_suffixes() -> None:
     assert number_of("12 wagons") is None
     assert matches(number_of("120000"), 2)
     assert not matches(number_of("13"), 12)
+
+
+PROMISE = Bound("max", 4, inclusive=True, text="at most 4")
+
+
+@pytest.mark.parametrize(
+    ("condition", "broken"),
+    [
+        ("if (berths + 1 >= limit)\n    return Refused;", True),
+        ("if (berths + 1 > limit)\n    return Refused;", False),
+        ("if (berths >= limit - 1)\n    return Refused;", True),
+        ("if (berths > limit + 1)\n    return Refused;", True),
+        ("if (ships.size() >= limit)\n    return Refused;", False),
+        ("if (ships.size() > limit)\n    return Refused;", False),
+        ("if (ships.size() + 1 >= limit)\n    return Refused;", True),
+        ("if (ships.size() == limit)\n    return Refused;", False),
+        ("if (length >= limit)\n    return Refused;", True),
+        ("if (length >= limit && !forced)\n    return Refused;", False),
+        ("if (closed || length >= limit)\n    return Refused;", True),
+        ("return !(length >= limit);", True),
+        ("return !(length > limit);", False),
+    ],
+)
+def test_a_promise_is_broken_only_when_every_meaning_of_the_value_breaks_it(
+    condition: str, *, broken: bool
+) -> None:
+    found = next(comparisons(code(condition), frozenset({"limit"})))
+    assert found.breaks(PROMISE, 4) is broken
+
+
+def test_a_count_kept_in_a_variable_is_a_count() -> None:
+    text = "int held = int(ships.size());\nif (held >= limit)\n    return Refused;"
+    found = next(comparisons(code(text), frozenset({"limit"})))
+    assert found.counted
+    assert not found.breaks(PROMISE, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "refuses"),
+    [
+        ("if (days > limit)\n    return false;\nreturn true;", True),
+        ("if days <= limit:\n    return True\nreturn False", False),
+        ("if (days > limit) return false;\nreturn true;", True),
+    ],
+)
+def test_only_the_branch_itself_says_what_it_does(text: str, *, refuses: bool) -> None:
+    assert next(comparisons(code(text), frozenset({"limit"}))).refuses is refuses
