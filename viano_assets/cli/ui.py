@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import click
 
 from viano_assets.cli.options import Output, common
+from viano_assets.cli.supervision import supervise
 from viano_assets.data_files import CONFIG
 from viano_assets.errors import InputError
 
@@ -72,22 +70,7 @@ def ui(out: Output, port: int) -> None:
         "-p",
         str(port),
     ]
-    process = subprocess.Popen(command, env=environment, start_new_session=True)
-    raise SystemExit(_supervise(process))
-
-
-def _supervise(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the process and end its whole group when this one is asked to stop."""
-
-    def stop(number: int, frame: object) -> None:
-        del number, frame
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGINT)
-
-    for wanted in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(wanted, stop)
-    status = process.wait()
-    return 0 if status in {0, -signal.SIGINT, 130} else 1
+    raise SystemExit(supervise(command, environment))
 
 
 def _sync(environment: dict[str, str]) -> dict[str, int]:
