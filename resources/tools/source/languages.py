@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from pathlib import PurePosixPath
 
 _EXTENSIONS = {
     "python": "py pyi pyx pxd pyw",
@@ -50,7 +49,7 @@ class Role(StrEnum):
 
 def language_of(path: str) -> str | None:
     """Return the language of a path by its name, or None when it is not text that is indexed."""
-    name = PurePosixPath(path).name
+    name = path.rpartition("/")[2]
     ext = name.rsplit(".", 1)[-1].lower() if "." in name else ""
     found = _BY_EXTENSION.get(ext)
     if found is not None:

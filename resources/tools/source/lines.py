@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from bisect import bisect_right
+from itertools import accumulate
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -77,14 +78,8 @@ class LineMap:
 
 
 def _line_starts(data: bytes) -> list[int]:
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\x00\n").replace(b"\r", b"\n")
-    starts = [0]
-    at = data.find(b"\n")
-    while at >= 0:
-        starts.append(at + 1)
-        at = data.find(b"\n", at + 1)
-    if len(starts) > 1 and starts[-1] >= len(data):
+    starts = list(accumulate(map(len, data.splitlines(keepends=True)), initial=0))
+    if len(starts) > 1:
         starts.pop()
     return starts
 

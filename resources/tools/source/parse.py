@@ -119,9 +119,15 @@ def symbols_of(data: bytes, language: str, *, quick: bool = False) -> list[Symbo
 
     parser, query = _tools(language)
     captures = QueryCursor(query).captures(parser.parse(data).root_node)
-    leads = {node.end_byte: node.start_byte for node in captures.pop("lead", [])}
+    leads = {_decorated(node): node.start_byte for node in captures.pop("lead", [])}
     found = [_read(node, kind, data, language) for kind, nodes in captures.items() for node in nodes]
     return _nest([f for f in found if f.name], leads, _SEPARATOR.get(language, "."))
+
+
+def _decorated(node: Node) -> int:
+    """Return where the definition under decorators begins."""
+    definition = node.child_by_field_name("definition")
+    return node.start_byte if definition is None else definition.start_byte
 
 
 def _text(node: Node | None) -> str:
@@ -178,7 +184,7 @@ def _declared(node: Node, data: bytes) -> str:
 
 
 def _nest(found: list[_Found], leads: dict[int, int], separator: str) -> list[Symbol]:
-    found.sort(key=lambda f: (f.start, -f.end))
+    found.sort(key=lambda f: (f.start, -f.end, f.kind, f.name))
     result: list[Symbol] = []
     stack: list[tuple[int, str, str]] = []
     for item in found:
@@ -188,7 +194,7 @@ def _nest(found: list[_Found], leads: dict[int, int], separator: str) -> list[Sy
         inside_class = bool(stack) and stack[-1][2] in {"class", "scope", "enum"}
         qualname = f"{outer}{separator}{item.name}" if outer else item.name
         kind = "method" if item.kind == "function" and (inside_class or separator in item.name) else item.kind
-        lead = leads.get(item.end, item.start)
+        lead = leads.get(item.start, item.start)
         short = item.name.rsplit(separator, 1)[-1]
         if not (result and result[-1].start == item.start and result[-1].qualname == qualname):
             result.append(

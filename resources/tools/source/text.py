@@ -7,33 +7,49 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
 
 WORD = re.compile(r"[^\W\d]\w*")
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+_PARTS_AND_BREAKS = re.compile(_PARTS.pattern + r"|\n")
 
-_PY = re.compile(
-    r'(#[^\n]*|[rRbBuU]{0,2}"""[\s\S]*?(?:"""|\Z)|[rRbBuU]{0,2}\'\'\'[\s\S]*?(?:\'\'\'|\Z))'
-    r'|([rRbBuUfF]{0,2}(?:"(?:\\[\s\S]|[^"\\\n])*"|\'(?:\\[\s\S]|[^\'\\\n])*\'))'
+
+def _lexer(*parts: tuple[str, str]) -> re.Pattern[str]:
+    """Build the pattern of comments and strings from first characters and what follows each.
+
+    The search runs from one first character to the next; alternatives at every position would cost
+    many times as much.
+    """
+    leads = "".join(dict.fromkeys(lead for lead, _ in parts))
+    rest = "|".join(rf"(?<=[{re.escape(lead)}]){body}" for lead, body in parts)
+    return re.compile(rf"([{re.escape(leads)}](?:{rest}))")
+
+
+_QUOTED = (('"', r'[^"\\\n]*+(?:\\[\s\S][^"\\\n]*+)*+"'), ("'", r"[^'\\\n]*+(?:\\[\s\S][^'\\\n]*+)*+'"))
+_CHARACTER = ("'", r"(?:\\[^'\n]{1,8}|[^'\\\n])'")
+_STARRED = r"\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/|\Z)"
+_SLASHED = ("/", rf"(?:/[^\n]*|{_STARRED})")
+_TO_LINE_END = r"[^\n]*"
+
+_PLAIN = r"(?<![fF].)(?<![fF][rRbBuU].)"
+_PY = _lexer(
+    ("#", _TO_LINE_END),
+    ('"', _PLAIN + r'""[^"]*+(?:"(?!"")[^"]*+)*+(?:"""|\Z)'),
+    ("'", _PLAIN + r"''[^']*+(?:'(?!'')[^']*+)*+(?:'''|\Z)"),
+    *_QUOTED,
 )
-_C = re.compile(
-    r"(//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))"
-    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[^'\n]{1,8}|[^'\\\n])')"
-)
-_JS = re.compile(
-    r"(//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))"
-    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[\s\S]|[^'\\\n])*'|`(?:\\[\s\S]|[^`\\])*`)"
-)
-_GO = re.compile(
-    r"(//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))"
-    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|`[^`]*`|'(?:\\[^'\n]{1,8}|[^'\\\n])')"
-)
-_LUA = re.compile(
-    r"(--\[\[[\s\S]*?(?:\]\]|\Z)|--[^\n]*)"
-    r"|(\"(?:\\[\s\S]|[^\"\\\n])*\"|'(?:\\[\s\S]|[^'\\\n])*'|\[\[[\s\S]*?(?:\]\]|\Z))"
-)
-_SQL = re.compile(r"(--[^\n]*|#[^\n]*|/\*[\s\S]*?(?:\*/|\Z))|('(?:\\[\s\S]|''|[^'\\])*')")
-_HASH = re.compile(r"(#[^\n]*|;[^\n]*)|(\"[^\"\n]*\"|'[^'\n]*')")
+_C = _lexer(_SLASHED, _QUOTED[0], _CHARACTER)
+_JS = _lexer(_SLASHED, *_QUOTED, ("`", r"[^`\\]*+(?:\\[\s\S][^`\\]*+)*+`"))
+_GO = _lexer(_SLASHED, _QUOTED[0], ("`", "[^`]*`"), _CHARACTER)
+_LUA = _lexer(("-", r"-(?:\[\[[\s\S]*?(?:\]\]|\Z)|[^\n]*)"), *_QUOTED, ("[", r"\[[\s\S]*?(?:\]\]|\Z)"))
+_SQL = _lexer(("-", r"-[^\n]*"), ("#", _TO_LINE_END), ("/", _STARRED), ("'", r"(?:\\[\s\S]|''|[^'\\])*'"))
+_HASH = _lexer(("#;", _TO_LINE_END), ('"', r'[^"\n]*"'), ("'", r"[^'\n]*'"))
 
 LEXERS: dict[str, re.Pattern[str]] = {
     "python": _PY,
@@ -49,7 +65,10 @@ LEXERS: dict[str, re.Pattern[str]] = {
     "sql": _SQL,
     "config": _HASH,
 }
-"""Per language a pattern whose group 1 is a comment (or docstring) and group 2 a string literal."""
+"""Per language a pattern whose group 1 is a comment, a docstring or a string literal."""
+
+_PREFIX = frozenset("rRbBuUfF")
+_TRIPLE = ('"""', "'''")
 
 
 def _split(words: str) -> list[str]:
@@ -91,7 +110,33 @@ def split_code(text: str, language: str) -> Split:
     if lexer is None:
         return Split("", [text], [])
     parts = lexer.split(text)
-    return Split(" ".join(parts[0::3]), [c for c in parts[1::3] if c], [s for s in parts[2::3] if s])
+    if language == "python":
+        return _split_python(parts)
+    code, found = " ".join(parts[0::2]), parts[1::2]
+    leads = _COMMENT_LEADS.get(language, "/")
+    comments = [p for p in found if p[0] in leads]
+    return Split(code, comments, [p for p in found if p[0] not in leads])
+
+
+_COMMENT_LEADS = {"lua": "-", "sql": "-#/", "config": "#;"}
+
+
+def _split_python(parts: list[str]) -> Split:
+    """Give each string the prefix that stands before it; whole docstrings count as comments."""
+    comments: list[str] = []
+    strings: list[str] = []
+    for position in range(1, len(parts), 2):
+        part, before = parts[position], parts[position - 1]
+        if part[0] == "#":
+            comments.append(part)
+            continue
+        size = 0
+        while size < 2 and before[-1 - size : len(before) - size] in _PREFIX:
+            size += 1
+        if size:
+            parts[position - 1] = before[:-size]
+        (comments if part.startswith(_TRIPLE) else strings).append(before[len(before) - size :] + part)
+    return Split(" ".join(parts[0::2]), comments, strings)
 
 
 _SUFFIX = re.compile(
@@ -123,6 +168,61 @@ class _Stems(dict[str, str]):
         indexed = len(lower) > 1 and lower not in STOP and not lower.isdigit()
         term = self[part] = stem(lower) if indexed else ""
         return term
+
+
+class BulkTerms:
+    """The index terms of many identifiers at once, the same as `Terms.of` gives for each.
+
+    Attributes:
+        vocabulary: every term, in the order of its number.
+        starts: per identifier where its terms begin in `ids`, and the end.
+        ids: numbers of terms.
+    """
+
+    vocabulary: list[str]
+    starts: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int64]
+
+    def __init__(self, identifiers: Sequence[str]) -> None:
+        import numpy as np  # noqa: PLC0415 - heavy, only where an index is built
+
+        numbers = _TermNumbers()
+        pieces = _PARTS_AND_BREAKS.findall("\n".join(identifiers) + "\n") if identifiers else []
+        found = np.fromiter(map(numbers.__getitem__, pieces), np.int64, len(pieces))
+        breaks = found == _LINE_BREAK
+        owners = np.cumsum(breaks)
+        parts = np.bincount(owners[~breaks], minlength=len(identifiers))
+        compound = np.flatnonzero(parts > 1).tolist()
+        lower = "\n".join([identifiers[i].strip("_") for i in compound]).lower().split("\n")
+        long = [i for i, whole in zip(compound, lower, strict=False) if len(whole) > 3]
+        terms = numbers.terms
+        named = [terms.setdefault("=" + whole, len(terms)) for whole in lower if len(whole) > 3]
+        kept = found >= 0
+        rows = np.concatenate([owners[kept], np.array(long, dtype=np.int64)])
+        self.vocabulary = list(terms)
+        self.ids = np.concatenate([found[kept], np.array(named, dtype=np.int64)])[
+            np.argsort(rows, kind="stable")
+        ]
+        self.starts = np.zeros(len(identifiers) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=len(identifiers)), out=self.starts[1:])
+
+
+_LINE_BREAK = -2
+_NOT_INDEXED = -1
+
+
+class _TermNumbers(dict[str, int]):
+    """The number of the term of each part of a name."""
+
+    def __init__(self) -> None:
+        super().__init__({"\n": _LINE_BREAK})
+        self.terms: dict[str, int] = {}
+        self._stems = _Stems()
+
+    def __missing__(self, part: str) -> int:
+        term = self._stems[part]
+        number = self[part] = self.terms.setdefault(term, len(self.terms)) if term else _NOT_INDEXED
+        return number
 
 
 class Terms:

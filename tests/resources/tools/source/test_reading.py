@@ -128,6 +128,16 @@ def _record(result: ToolResult, number: int) -> EvidenceRecord:
     )
 
 
+def test_decorators_belong_to_what_stands_right_below_them() -> None:
+    text = b"@one\nclass A:\n    def f(self):\n        pass\n\n"
+    text += b"    @two\n    @three\n    def g(self):\n        pass\n"
+    found = {s.name: text[s.lead : s.start].split() for s in symbols_of(text, "python")}
+    assert found == {"A": [b"@one"], "f": [], "g": [b"@two", b"@three"]}
+    plain = text.replace(b"    @two\n    @three\n", b"")
+    found = {s.name: plain[s.lead : s.start].split() for s in symbols_of(plain, "python")}
+    assert found == {"A": [b"@one"], "f": [], "g": []}
+
+
 def test_a_function_is_read_whole_with_its_conditions(open_tree: Open) -> None:
     head = "#if BUILD > 3\n#ifdef FAST\nint slow() { return 0; }\n#else\n"
     text = head + "int quick() {\n  return 1;\n}\n#endif\n#endif\n"
