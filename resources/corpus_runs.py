@@ -62,22 +62,28 @@ class Outcome(NamedTuple):
     repeated: bool
 
 
-def prompts_sha256() -> str:
+def prompts_sha256(folder: Path = PROMPTS) -> str:
     """Return the hash of every prompt file."""
-    files = sorted(PROMPTS.glob("*.txt"))
+    files = sorted(folder.glob("*.txt"))
     return sha256_hex(b"\0".join(p.name.encode() + b"\0" + p.read_bytes() for p in files))
 
 
-def fingerprint(session: Session) -> str:
-    """Return what decides whether a corpus has to be reprocessed: prompts, policy, provider, code version."""
+def fingerprint(session: Session, *, prompts: Path = PROMPTS, code: str = __version__) -> str:
+    """Return what decides whether a corpus has to be reprocessed: prompts, policy, provider, code version.
+
+    Args:
+        session: the opened home; gives settings and provider.
+        prompts: folder of the prompt files.
+        code: version of the code.
+    """
     config = session.config
     files = sorted(config.glob("*.local.toml")) if config.is_dir() else []
     settings = {path.name: sha256_hex(path.read_bytes()) for path in files}
     parts = {
-        "prompts": prompts_sha256(),
+        "prompts": prompts_sha256(prompts),
         "settings": settings,
         "provider": session.gateway.config.fingerprint(session.gateway.profile),
-        "code": __version__,
+        "code": code,
     }
     return sha256_hex(canonical_json(parts))
 
