@@ -19,6 +19,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.deep import _faults_bytes, _faults_calls, _faults_kill, _faults_power, _faults_soak
 from tests.deep._faults_kill import Tally
 from tests.support.clock_settings import DECISIONS, SETTINGS, play
+from tests.support.forgeries import expected, faults, leaf_faults
 from tests.support.package_machine import PackageMachine
 
 SCALE = {"quick": 0.05, "nightly": 10.0}.get(os.environ.get("DEEP", ""), 1.0)
@@ -51,6 +52,15 @@ def _clocks(scratch: Path, tally: Tally) -> None:
     sys.stderr.write(f"clocks: {len(SETTINGS)} settings, {plays} plays\n")
 
 
+def _replays(tally: Tally) -> None:
+    """Forge every bound field, and an even share of all leaves (R13); what passes is counted as torn."""
+    count, passed = leaf_faults(max(1, round(5 / SCALE)))
+    found = faults() + passed
+    for fault in found:
+        tally.note("torn", fault)
+    sys.stderr.write(f"replay: {2 * len(expected())} forgeries of bound fields, {count} of any leaf\n")
+
+
 def _mutation(count: int) -> dict[str, float]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.deep._faults_mutation", str(count)],
@@ -69,6 +79,7 @@ def main() -> dict[str, object]:
         _faults_kill.run(root / "kill", tally)
         _faults_calls.run(root / "calls", tally, min(1.0, SCALE * 2))
         _clocks(root / "clocks", tally)
+        _replays(tally)
         power = _faults_power.run(root / "power", tally)
         edits = _faults_bytes.flips(root / "flips", tally, int(5_000 * min(SCALE, 1)))
         sys.stderr.write(f"damage: {edits} cuts and flips\n")

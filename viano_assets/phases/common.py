@@ -21,7 +21,14 @@ from pydantic import BaseModel, ValidationError
 from viano_assets.canonical import JsonValue, canonical_json, sha256_hex, strict_loads
 from viano_assets.errors import BlockedError, ContractError, InputError
 from viano_assets.package.model import KEEP, Change, Checkpoint, Head, Overlay
-from viano_assets.phases.protocols import CallOutcome, DispatchStatus, Phase, PhaseResult, Store
+from viano_assets.phases.protocols import (
+    CallOutcome,
+    DispatchStatus,
+    ModelRequest,
+    Phase,
+    PhaseResult,
+    Store,
+)
 from viano_assets.phases.wire import ValidationIssue
 
 DEFAULT_ATTEMPT = "attempt-1"
@@ -232,6 +239,23 @@ def _unbound(head: Head, path: str, why: str) -> ContractError:
         where=place(head, path),
         hint="run `viano case verify`; restore the package or reopen the case",
     )
+
+
+def request_in(context: Mapping[str, Any]) -> ModelRequest:
+    """Return the base request a frozen context carries.
+
+    Raises:
+        ContractError: `context_unbound` when it holds none.
+    """
+    try:
+        return ModelRequest.model_validate_json(canonical_json(context["request"]))
+    except (KeyError, ValidationError) as error:
+        raise ContractError(
+            "context_unbound",
+            "the frozen context holds no request",
+            where=f"case {context.get('case_id')}, revision {context.get('analysis_revision')}",
+            hint="run `viano case verify`; restore the package or reopen the case",
+        ) from error
 
 
 def require_published(head: Head, phase: Phase, pointers: Sequence[str], waiting: Phase) -> Checkpoint:

@@ -10,7 +10,7 @@ from viano_assets.case.freshness import check_fresh
 from viano_assets.data_files import prompt
 from viano_assets.errors import ContractError, InputError
 from viano_assets.package.model import Head
-from viano_assets.phases.common import FrozenContext, check_binding, place
+from viano_assets.phases.common import FrozenContext, check_binding, place, request_in
 from viano_assets.phases.diagnosis.contract import CONTRACT, DiagnosisAnswer, InconclusiveKind
 from viano_assets.phases.diagnosis.ground import ROOT_CAUSE_LINES
 from viano_assets.phases.diagnosis.inputs import Inputs, hypothesis_section
@@ -158,4 +158,4 @@ def check_context(head: Head, context: FrozenContext, inputs: Inputs) -> None:
 
 def frozen_request(context: FrozenContext) -> ModelRequest:
     """Return the base request a frozen context carries."""
-    return ModelRequest.model_validate_json(canonical_json(context.data["request"]))
+    return request_in(context.data)

@@ -10,7 +10,7 @@ from viano_assets.case.model import CaseDocument
 from viano_assets.data_files import prompt
 from viano_assets.errors import BlockedError, ContractError, InputError
 from viano_assets.package.model import Head
-from viano_assets.phases.common import Binding, place, read_model
+from viano_assets.phases.common import Binding, place, read_model, request_in
 from viano_assets.phases.common import bind as bind_artifact
 from viano_assets.phases.interpretation.contract import CONTRACT, InterpretationAnswer
 from viano_assets.phases.interpretation.rules import ARRAYS, SINGLES, source_enums
@@ -107,7 +107,7 @@ def correction(request: ModelRequest, issues: Sequence[Mapping[str, Any]]) -> Mo
 
 def frozen_request(context: Mapping[str, Any]) -> ModelRequest:
     """Return the base request a frozen context carries."""
-    return ModelRequest.model_validate_json(canonical_json(context["request"]))
+    return request_in(context)
 
 
 def context_document(

@@ -6,6 +6,8 @@ come out as they were published, byte for byte; a summary of an older renderer i
 
 from __future__ import annotations
 
+from typing import Any
+
 from viano_assets.budget.ledger import Ledger
 from viano_assets.budget.model import LedgerEntry
 from viano_assets.canonical import canonical_json
@@ -15,7 +17,13 @@ from viano_assets.package.model import Head
 from viano_assets.phases.calls import read_call
 from viano_assets.phases.common import artifact_path, declared_by, events, feedback, place
 from viano_assets.phases.investigation.answers import TurnAnswer, read_answer
-from viano_assets.phases.investigation.artifacts import PHASE, Decision, DispatchContext, numbered
+from viano_assets.phases.investigation.artifacts import (
+    PHASE,
+    Decision,
+    DispatchContext,
+    DispatchRecord,
+    numbered,
+)
 from viano_assets.phases.investigation.config import InvestigationLimits
 from viano_assets.phases.investigation.deciding import Origin, decide, with_loop_end
 from viano_assets.phases.investigation.finishing import (
@@ -94,13 +102,19 @@ def _replay_loop(store: Store, head: Head, stored: Loop) -> Loop:
         loop.state.apply_decision(again)
         again = with_loop_end(loop.state, again)
         _same(head, f"decision {decision.dispatch}", decision, again)
-        told = history_data(again, record.results, loop.evidence, loop.shown)
-        _same(head, f"history {decision.dispatch}", record.history, told)
+        _same(head, f"history {decision.dispatch}", record.history, _told(head, loop, again, record))
         loop.state.apply_dispatch(record)
         loop.contexts.append(context)
         loop.decisions.append(decision)
         loop.records.append(record)
     return loop
+
+
+def _told(head: Head, loop: Loop, decision: Decision, record: DispatchRecord) -> dict[str, Any]:
+    try:
+        return history_data(decision, record.results, loop.evidence, loop.shown)
+    except KeyError as error:
+        raise _differs(head, f"evidence {error}") from error
 
 
 def _recorded_answer(
