@@ -293,7 +293,7 @@ class LLMConfig(_Settings):
         try:
             with Path(path).open("rb") as stream:
                 data: dict[str, Any] = tomllib.load(stream, parse_float=Decimal)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise _invalid(path, "the file is not TOML") from error
         try:
             return cls.model_validate(data)

@@ -16,7 +16,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.deep import _faults_bytes, _faults_calls, _faults_kill, _faults_power, _faults_soak
+from tests.deep import _faults_bytes, _faults_calls, _faults_fuzz, _faults_kill, _faults_power, _faults_soak
 from tests.deep._faults_kill import Tally
 from tests.support.clock_settings import DECISIONS, SETTINGS, play
 from tests.support.forgeries import expected, faults, leaf_faults
@@ -90,6 +90,7 @@ def main() -> dict[str, object]:
         sys.stderr.write(f"races: {raced} acknowledged commits\n")
         tally.points += _faults_soak.soak(root / "soak", tally, int(40 * SCALE) or 4)
         fuzzed = _faults_bytes.fuzz(root / "fuzz", tally, int(10_000 * SCALE))
+        fuzzed += _faults_fuzz.run(root / "inputs", tally, int(10_000 * SCALE))
         runs = _machine(max(20, int(2_000 * SCALE)))
     mutation = _mutation(0 if SCALE > 1 else max(20, int(400 * SCALE)))
     return {

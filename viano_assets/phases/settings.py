@@ -30,7 +30,7 @@ def read_toml(path: str | Path, tables: Iterable[str]) -> dict[str, dict[str, An
         raise ConfigurationError("config_unreadable", str(error.strerror), where=str(file)) from error
     try:
         data = tomllib.loads(raw.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(
             "config_unreadable",
             f"not valid TOML: {error}",
