@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from resources.llm.providers.offline.bounds import Bound, Comparison
+from resources.llm.providers.offline.crash import Untested, untested
 from resources.llm.providers.offline.findings import Ranked, Record
 from resources.llm.providers.offline.limits import Reading, readings
 from resources.llm.providers.offline.printing import Printed
@@ -41,6 +42,9 @@ def anomalies(scene: Scene, places: list[Ranked], reads: list[Record]) -> Iterat
     """Yield the contradictions in the functions that were read, the strongest kind first."""
     if "diagnostics" not in scene.case.roles:
         return
+    dropped = untested(scene)
+    if dropped is not None:
+        yield _on_nothing(scene, dropped)
     for found in readings(scene, places):
         if not found.deviates and found.comparison is not None:
             contradiction = _boundary(scene, found, found.comparison)
@@ -180,6 +184,34 @@ def _expects(scene: Scene, found: Reading, bound: Bound | None) -> str:
         where = place(promise.record)
         return say(scene, f"{where} promises:", f"{where} sagt zu:")
     return say(scene, "The report expects:", "Der Bericht erwartet:")
+
+
+def _on_nothing(scene: Scene, found: Untested) -> Anomaly:
+    call, seen = line_quote(found.code, found.line), line_quote(found.stack.log, found.stack.line)
+    receiver, where = quoted(found.receiver), place(found.code)
+    return Anomaly(
+        level=Confidence.STRONGLY_SUPPORTED,
+        direct=True,
+        records=(found.code, found.stack.log),
+        logs=(),
+        reason=say(
+            scene,
+            f"The stack in the log leads to {where}, which uses {receiver} without a test.",
+            f"Der Aufrufstapel im Protokoll führt zu {where}, das {receiver} ungeprüft benutzt.",
+        ),
+        summary=say(
+            scene,
+            f"{where} uses {receiver} although nothing may be there; that ends the program.",
+            f"{where} benutzt {receiver}, auch wenn dort nichts ist; das beendet das Programm.",
+        ),
+        description=say(
+            scene,
+            f"The log shows the crash: {seen}. The caller does {call} and never asks whether {receiver} "
+            "is there.",
+            f"Das Protokoll zeigt den Absturz: {seen}. Der Aufrufer macht {call} und fragt nie, ob es "
+            f"{receiver} gibt.",
+        ),
+    )
 
 
 def _taken_away(scene: Scene, found: Removed) -> Anomaly:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from resources.llm.providers.offline import calibration
 from resources.llm.providers.offline.anomalies import Anomaly, anomalies
+from resources.llm.providers.offline.crash import plan_crash
 from resources.llm.providers.offline.findings import Ranked, Record
 from resources.llm.providers.offline.registration import plan_registration
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish, quoted
@@ -109,6 +110,7 @@ def plan_code(scene: Scene) -> Iterator[Wish]:
     if "source.rank" not in scene.tools:
         return
     yield rank_wish(scene)
+    yield from plan_crash(scene)
     for place in best_places(scene, READS):
         yield from read_wishes(scene, place)
     yield from plan_registration(scene)

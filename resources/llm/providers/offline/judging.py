@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from resources.llm.providers.offline.crash import stacks
 from resources.llm.providers.offline.families import FAMILIES, judge_all
 from resources.llm.providers.offline.findings import Record, from_evidence, ids
 from resources.llm.providers.offline.printing import about
@@ -125,7 +126,7 @@ def _poor(scene: Scene) -> bool:
         return True
     if "diagnostics" not in scene.case.roles:
         return False
-    return not about(scene)
+    return not about(scene) and not stacks(scene)
 
 
 def _inconclusive(scene: Scene, judged: dict[str, Judgement]) -> Json:
