@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -64,6 +66,7 @@ def test_a_changed_setting_mints_one_range_and_is_judged(
         )
         (made,) = done.asset_materializations_for_node("corpus_evaluation")
         assert made.metadata["cases"].value == 3
+        assert_strict(home, made.metadata)
         assert {c.check_name: c.passed for c in done.get_asset_check_evaluations()} == {
             "not_worse": True, "calibration_holds": True, "grounded": True,
         }  # fmt: skip
@@ -71,6 +74,17 @@ def test_a_changed_setting_mints_one_range_and_is_judged(
     assert {p: head.files[p].sha256 for p in old} == old
     assert head.revision == 2
     assert EVALUATION.to_user_string() == "corpus_evaluation"
+
+
+def assert_strict(home: Path, metadata: Mapping[str, dg.MetadataValue[Any]]) -> None:
+    """Levels without a case are 0 of 0; one NaN of such a bin once blanked a page."""
+    runs = CorpusFolder(home, "small")
+    empty = [i for i in runs.snapshots()[-1]["subjects"]["diagnosis"]["levels"] if i["n"] == 0]
+    assert empty
+    assert {item["rate"] for item in empty} == {None}
+    json.dumps({name: entry.value for name, entry in metadata.items()}, allow_nan=False)
+    for path in sorted((home / "corpora").rglob("*.json")):
+        json.loads(path.read_text(encoding="utf-8"), parse_constant=pytest.fail)
 
 
 def test_keys_that_lie_apart_become_several_ranges() -> None:

@@ -8,7 +8,9 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -249,6 +251,29 @@ def test_a_copy_opens_anywhere_and_never_overwrites(analysed: Path, tmp_path: Pa
     with pytest.raises(InputError, match="target_not_writable"):
         index.snapshot(tmp_path / "nowhere" / "copy.duckdb")
     assert [path.name for path in tmp_path.iterdir()] == ["moved.duckdb"]
+
+
+def test_a_dashboard_reads_calibration_while_it_is_appended(tmp_path: Path) -> None:
+    """A database file locked by the job once failed the dashboard; here both go on, and no row is half."""
+    index = EvidenceIndex(tmp_path)
+    stop = threading.Event()
+    sql = "SELECT snapshot_id, count(*), min(n), max(n) FROM calibration GROUP BY snapshot_id"
+
+    def append() -> int:
+        mark = 0
+        while mark < 5 or not stop.is_set():
+            mark += 1
+            rows = [{"snapshot_id": f"s{mark % 9}", "level": name, "n": mark} for name in ("a", "b", "c")]
+            index.publish(f"s{mark % 9}", mark, {"calibration": rows})
+        return mark
+
+    with ThreadPoolExecutor(1) as pool:
+        appended = pool.submit(append)
+        answers = [index.query(sql).rows for _ in range(6)]
+        stop.set()
+        assert appended.result() >= 5
+    assert all(count == 3 and least == most for rows in answers for _, count, least, most in rows)
+    assert index.query(sql).rows
 
 
 def test_writers_and_readers_at_once(tmp_path: Path) -> None:
