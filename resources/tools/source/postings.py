@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FIELDS = ("name", "comment", "string", "body")
 """Fields of the postings, in the order of their arrays."""
 
-_BATCH = 1_000_000
+_BATCH = 250_000
 """Characters of one field that are cut into words at once."""
 _COUNT_BITS = 16
 _MOST = (1 << _COUNT_BITS) - 1
