@@ -55,7 +55,7 @@ def first_manifest(case_id: str, package_id: str, change: Change) -> Manifest:
 
 
 def next_manifest(old: Manifest, change: Change, live: Collection[str], limits: PackageLimits) -> Manifest:
-    """Return the manifest that `change` leads to; `live` are the paths after it.
+    """Return the manifest that `change` leads to; `live` are the paths after it, which pointers may name.
 
     Raises:
         ContractError: `invalid_change`, `dangling_pointer`, `revision_step`, `detail_too_big` or `not_json`.

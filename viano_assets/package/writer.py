@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -91,17 +91,17 @@ class PackageWriter:
         index = self._index_of(paths, head)
         raw_of = {path: head.entries[path].raw for path in change.put if path in head.entries}
         check_paths(change, index.names, raw_of, where)
-        live = head.entries.keys() | change.put.keys()
-        manifest = next_manifest(head.manifest, change, live, self._limits)
-        check_totals(len(live), head.total_bytes, self._limits, where)
+        files = len(head.entries) + sum(path not in head.entries for path in change.put)
+        named = head.entries.keys() | change.put.keys() if change.pointers else ()
+        manifest = next_manifest(head.manifest, change, named, self._limits)
+        check_totals(files, head.total_bytes, self._limits, where)
         self._filesystem.point("commit.begun")
         staged = self._stage(paths, index, head, change)
-        entries = {**head.entries, **staged.put}
         total = head.total_bytes + sum(
             new.size - (head.entries[path].size if path in head.entries else 0)
             for path, new in staged.put.items()
         )
-        check_totals(len(entries), total, self._limits, where)
+        check_totals(files, total, self._limits, where)
         if staged.objects:
             sync_directory(self._filesystem, paths.objects)
         self._filesystem.point("commit.staged")
@@ -114,16 +114,19 @@ class PackageWriter:
             detail=dict(change.detail),
             at=at,
         )
-        grown = self._snapshot(head, entries, manifest.generation, staged)._replace(total_bytes=total)
+        grown = self._snapshot(head, manifest.generation, staged)._replace(total_bytes=total)
         record = encode(manifest, head.record_sha256 or None, staged.put, checkpoint, grown.snapshot)
         self._link(paths, manifest.generation, self._container(record, staged.members, where))
         new = _advanced(head, manifest, checkpoint, staged, record, grown)
-        self._advance_index(paths, index, new, staged)
+        self._advance_index(paths, index, head, new, staged)
         return new
 
-    def _advance_index(self, paths: CasePaths, index: _Index, new: StoredHead, staged: _Staged) -> None:
+    def _advance_index(
+        self, paths: CasePaths, index: _Index, old: StoredHead, new: StoredHead, staged: _Staged
+    ) -> None:
         for path in staged.put:
-            index.names.add(path)
+            if path not in old.entries:
+                index.names.add(path)
             index.by_hash[new.entries[path].sha256] = new.entries[path]
         index.record_sha256 = new.record_sha256
         self._index[paths.root] = index
@@ -220,12 +223,11 @@ class PackageWriter:
         except PackageError:
             return False
 
-    def _snapshot(
-        self, head: StoredHead, entries: Mapping[str, Stored], generation: int, staged: _Staged
-    ) -> _Grown:
+    def _snapshot(self, head: StoredHead, generation: int, staged: _Staged) -> _Grown:
         """Return the full listing and the newly sealed history when this generation is a snapshot."""
         if generation > 1 and generation % SNAPSHOT_EVERY:
             return _Grown(None, None)
+        entries = {**head.entries, **staged.put}
         history = head.checkpoints
         tail = history.tail if isinstance(history, History) else ()
         if not tail:
