@@ -34,18 +34,28 @@ def _report(folder: Path) -> Path:
 
 Inputs = Callable[[Path], list[str]]
 
+FORMS = {"text": [], "json": ["--json"]}
+
 IMPORTS: dict[str, tuple[Inputs, str]] = {
     "missing report": (lambda f: ["--case-id", "A-1", "--report", str(f / "no.md")], "missing_input"),
     "missing source": (
         lambda f: ["--case-id", "A-1", "--report", str(_report(f)), "--source", str(f / "no")],
         "missing_input",
     ),
+    "missing diagnostics": (
+        lambda f: ["--case-id", "A-1", "--report", str(_report(f)), "--diagnostics", str(f / "no.zip")],
+        "missing_input",
+    ),
     "empty report": (lambda f: ["--case-id", "A-1", "--report", str(_empty(f))], "empty_report"),
     "broken archive": (
         lambda f: ["--case-id", "A-1", "--report", str(_report(f)), "--diagnostics", str(_broken_zip(f))],
-        "",
+        "archive_truncated",
     ),
     "case id with a slash": (
+        lambda f: ["--case-id", "BUG/17", "--report", str(_report(f))],
+        "invalid_case_id",
+    ),
+    "case id that leaves the home": (
         lambda f: ["--case-id", "../x", "--report", str(_report(f))],
         "invalid_case_id",
     ),
@@ -58,19 +68,21 @@ IMPORTS: dict[str, tuple[Inputs, str]] = {
 }
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", IMPORTS)
-def test_a_bad_import_is_refused_and_leaves_nothing(tmp_path: Path, name: str) -> None:
+def test_a_bad_import_is_refused_and_leaves_nothing(tmp_path: Path, name: str, form: str) -> None:
     arguments, code = IMPORTS[name]
     inputs, home = tmp_path / "inputs", tmp_path / "home"
     inputs.mkdir()
     given = arguments(inputs)
     before = {path: (inputs / path).read_bytes() for path in tree(inputs)}
-    answer = viano(home, "case", "import", *given, "--json")
+    answer = viano(home, "case", "import", *given, *FORMS[form])
     assert answer.status == 2
     assert answer.out == ""
-    assert answer.error == code or not code
+    assert answer.refusal == code
     assert {path: (inputs / path).read_bytes() for path in tree(inputs)} == before
-    assert [path for path in tree(home) if path.startswith("cases/") and "/." not in path] == []
+    assert set(tree(home)) <= {"cases", "cases/.lock"}
+    assert tree(tmp_path / "x") == []
 
 
 def test_a_second_case_of_the_same_name_is_refused(tmp_path: Path) -> None:
@@ -89,15 +101,19 @@ def test_an_unknown_case_is_refused(tmp_path: Path, command: list[str]) -> None:
     assert (answer.status, answer.error, answer.out) == (2, "case_not_found", "")
 
 
-def test_an_unknown_provider_is_refused_before_anything_happens(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_an_unknown_provider_is_refused_before_anything_happens(tmp_path: Path, form: str) -> None:
     home = tmp_path / "home"
     small_case(home, "A-1")
-    answer = viano(home, "run", "A-1", "--provider", "nobody", "--json")
+    before = tree(home)
+    answer = viano(home, "run", "A-1", "--provider", "nobody", *FORMS[form])
     assert (answer.status, answer.error, answer.out) == (2, "unknown_provider", "")
+    assert tree(home) == before
     assert CheckpointStore(home).latest("A-1").generation == 2
 
 
-def test_a_wrong_key_blocks_with_two_lines_and_without_the_key(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_a_wrong_key_blocks_with_two_lines_and_without_the_key(tmp_path: Path, form: str) -> None:
     home, key = tmp_path / "home", "sk-wrong-0f3c9a7712"
     small_case(home, "A-1")
     body = f'{{"error": {{"message": "Incorrect API key provided: {key}"}}}}'.encode()
@@ -107,12 +123,15 @@ def test_a_wrong_key_blocks_with_two_lines_and_without_the_key(tmp_path: Path) -
             f'default_profile = "local"\n[providers.local]\ntype = "openai_compatible"\nmodel = "m"\n'
             f'base_url = "{server.url("v1")}"\napi_key_env = "WRONG_KEY"\nallow_loopback = true\n'
         )
-        answer = viano_process(home, "run", "A-1", "--json", WRONG_KEY=key)
+        answer = viano_process(home, "run", "A-1", *FORMS[form], WRONG_KEY=key)
         assert server.count() == 1
     assert answer.status == 3
-    assert answer.error
+    assert answer.refusal
     assert key not in answer.out + answer.err
-    assert answer.document["overlay"]["kind"] == "blocked"
+    overlay = CheckpointStore(home).latest("A-1").manifest.overlay
+    assert overlay is not None
+    assert overlay.kind == "blocked"
+    assert form == "text" or answer.document["overlay"]["kind"] == "blocked"
     assert not [path for path in home.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
 
 

@@ -34,8 +34,13 @@ class Answer:
         return json.loads(self.out)
 
     @property
+    def refusal(self) -> str:
+        """The code of the two-line error; progress may stand before it."""
+        return Answer(self.status, "", "\n".join(self.err.splitlines()[-2:])).error
+
+    @property
     def error(self) -> str:
-        """The code of the two-line error."""
+        """The code of the two-line error, which is all that was said."""
         lines = self.err.splitlines()
         assert len(lines) == 2, self.err
         assert lines[0].startswith("error["), self.err
