@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -87,6 +88,20 @@ def test_the_next_attempt_follows_after_a_pause_under_a_new_key(
     now = datetime.now(UTC)
     assert next_run_key(instance, base, now + timedelta(seconds=50)) is None
     assert next_run_key(instance, base, now + timedelta(seconds=70)) == f"{base}:attempt2"
+
+
+def test_a_restart_loses_no_due_case_and_dispatches_none_twice(tmp_path: Path) -> None:
+    home, place = tmp_path / "home", str(tmp_path)
+    with dg.instance_for_test(temp_dir=place) as instance:
+        due = datetime.now(UTC) + timedelta(seconds=1)
+        instance.add_dynamic_partitions(PARTITION_SET, [_deferred(home, "A-1", due)])
+        assert _tick(home, instance) == []
+    time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()) + 0.1)
+    with dg.instance_for_test(temp_dir=place) as instance:
+        (request,) = _tick(home, instance)
+        _run(instance, home, request)
+    with dg.instance_for_test(temp_dir=place) as instance:
+        assert _tick(home, instance) == []
 
 
 def test_a_case_that_somebody_works_on_is_not_dispatched(
