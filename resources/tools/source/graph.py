@@ -112,6 +112,13 @@ class CallGraph:
         return np.bincount(targets, weights=weights, minlength=self.size).astype(np.float64)
 
     @cached_property
+    def product_callers(self) -> Floats:
+        """How many callers in product code each unit has, shared calls counted by their share."""
+        sources, targets, weights = self.edges
+        own = weights * self._product[self._index.unit_file[sources]]
+        return np.bincount(targets, weights=own, minlength=self.size).astype(np.float64)
+
+    @cached_property
     def _calls(self) -> Floats:
         sources, _, weights = self.edges
         return np.bincount(sources, weights=weights, minlength=self.size).astype(np.float64)

@@ -91,15 +91,18 @@ def _enclosing(scene: Scene, row: FileRow, frame: Frame) -> SymbolRow | None:
     return holding[0] if holding and not name else None
 
 
-FRAME_DECAY = 0.85
-SHARED = 0.2
+FRAME_DECAY = 0.8
+SHARED = 0.35
 OTHER_MESSAGE = 0.7
 """Weight of a quoted text against the text of an exception."""
 
 
 def shared(scene: Scene, unit: int) -> float:
-    """Return the discount of a function by its callers: helpers raise and report for others."""
-    return 1.0 / (1.0 + SHARED * math.log1p(max(0.0, float(scene.graph.callers[unit]) - 1.0)))
+    """Return the discount of a function by its callers in product code: helpers raise and report for others.
+
+    Tests are no such callers: what is tested most is the public face, not a helper.
+    """
+    return 1.0 / (1.0 + SHARED * math.log1p(max(0.0, float(scene.graph.product_callers[unit]) - 1.0)))
 
 
 def frames(scene: Scene) -> Signal:
