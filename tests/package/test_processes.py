@@ -78,6 +78,22 @@ def test_a_forked_child_does_not_own_its_parents_lock(store: CheckpointStore) ->
             pass
 
 
+def test_a_program_that_is_just_starting_keeps_no_case_busy(store: CheckpointStore) -> None:
+    """Between fork and exec it holds a copy of every descriptor; threads of a batch found their case busy."""
+    with store.lock("c"):
+        starting = os.fork()
+        if starting == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        with CheckpointStore(store.home).lock("c"):
+            pass
+        assert not store.in_work("c")
+    finally:
+        os.kill(starting, signal.SIGKILL)
+        os.waitpid(starting, 0)
+
+
 def test_threads_share_one_store(home: Path) -> None:
     store = CheckpointStore(home)
     for number in range(4):

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import stat
+from contextlib import suppress
 from typing import Literal, NamedTuple, NoReturn, Protocol
 
 from viano_assets.errors import PackageError, StorageError, VianoError
@@ -68,6 +69,10 @@ class FileSystem(Protocol):
         Returns:
             False when this file system has no locks; BlockingIOError when another holds it.
         """
+        ...
+
+    def unlock(self, descriptor: int) -> None:
+        """Give the lock back, also where a copy of the descriptor is still open."""
         ...
 
     def size(self, descriptor: int) -> int:
@@ -181,6 +186,11 @@ class OsFileSystem:
                 return False
             raise
         return True
+
+    def unlock(self, descriptor: int) -> None:
+        """Give the lock of this open file description back."""
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def size(self, descriptor: int) -> int:
         """Return the size in bytes."""

@@ -2,8 +2,10 @@
 
 `flock` ends with its owner, so a dead owner, a reused process id or a half-written lock file cannot block
 (the file's content means nothing). The file is never deleted. The lock only saves work: two writers cannot
-both commit a generation without it. Where the file system has no locks, `held` reports False and the store
-leaves alone everything that could disturb another writer. A forked child does not own its parent's lock.
+both commit a generation without it. It is given back explicitly and not by closing: a program that another
+thread is just starting holds a copy of every descriptor until it has started, and would keep the case busy.
+Where the file system has no locks, `held` reports False and the store leaves alone everything that could
+disturb another writer. A forked child does not own its parent's lock.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ class CaseLocks:
                 descriptor, real = self._take(name, path)
             except (BusyError, StorageError):
                 return True
+            self._filesystem.unlock(descriptor)
             self._filesystem.close(descriptor)
             return not real
 
@@ -105,6 +108,8 @@ class CaseLocks:
             if held.depth == 0:
                 if self._held.get(name) is held:
                     del self._held[name]
+                if held.owner[0] == os.getpid():
+                    self._filesystem.unlock(held.descriptor)
                 self._filesystem.close(held.descriptor)
 
 
