@@ -179,10 +179,14 @@ class CorpusRuns:
         outcomes = []
         with ThreadPoolExecutor(max(1, min(threads, len(cases))), thread_name_prefix="corpus") as pool:
             futures = [pool.submit(self._one, bug_id, key) for bug_id, key in cases]
-            for number, future in enumerate(as_completed(futures), 1):
-                outcomes.append(future.result())
-                if told is not None:
-                    told(outcomes[-1], number, len(cases))
+            try:
+                for number, future in enumerate(as_completed(futures), 1):
+                    outcomes.append(future.result())
+                    if told is not None:
+                        told(outcomes[-1], number, len(cases))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         return sorted(outcomes)
 
     def _one(self, bug_id: str, key: str) -> Outcome:

@@ -99,6 +99,25 @@ def test_an_interrupted_run_goes_on_and_repeats_nothing(home: Path) -> None:
     assert all(path.read_bytes() == data for path, data in old.items())
 
 
+def test_an_interrupt_begins_no_further_case(tmp_path: Path) -> None:
+    """Ctrl-C once waited until every case of the corpus was done."""
+    home = tmp_path / "home"
+    chosen = corpus_of_folder("small", write_corpus(tmp_path / "bugs"))
+    store = CheckpointStore(home)
+    build_corpus(store, home, chosen, cache=tmp_path)
+    runs = CorpusRuns(Session.open(home), "small")
+    run_id = runs.start()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runs.work(run_id, threads=1, told=interrupted)
+    untouched = [n for n in store.case_ids() if store.latest(n).manifest.lifecycle == "ASSEMBLED"]
+    assert untouched
+    assert {item.code for item in runs.work(run_id)} == {""}
+
+
 def test_a_damaged_case_is_counted_and_stops_nobody(tmp_path: Path) -> None:
     home = tmp_path / "home"
     chosen = corpus_of_folder("small", write_corpus(tmp_path / "bugs"))
