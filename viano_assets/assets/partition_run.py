@@ -20,7 +20,7 @@ from viano_assets.phases.common import artifact_path, read_json
 from viano_assets.phases.drive import assembled
 from viano_assets.phases.protocols import DispatchStatus, Phase, PhaseResult
 
-INDEX_AFTER_S = 2.0
+INDEX_AFTER_S = 10.0
 """Longest time in seconds that published phases wait for their rows while the next phase works."""
 
 WAITING = frozenset({DispatchStatus.RETRY_PENDING, DispatchStatus.DEFERRED})
