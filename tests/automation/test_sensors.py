@@ -17,6 +17,7 @@ import pytest
 from resources.dagster_viano import VianoResource
 from resources.run_lock import lock_folder
 from tests.automation.test_run_lock import HOLDER
+from tests.support.clock_settings import SetClock
 from tests.support.graph import small_case
 from viano_assets.automation.heads import newest_heads
 from viano_assets.automation.sensors import RETRY_TAG, due_retries, next_run_key, reap_dead_runs
@@ -38,11 +39,15 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 
 def _deferred(home: Path, case_id: str, due: datetime) -> str:
     key = small_case(home, case_id)
-    store = CheckpointStore(home)
+    _defer(home, case_id, due)
+    return key
+
+
+def _defer(home: Path, case_id: str, due: datetime, store: CheckpointStore | None = None) -> None:
+    store = store or CheckpointStore(home)
     when = due.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     overlay = Overlay("deferred", "interpretation", "rate_limited", "the provider asks to wait", when)
     store.commit(store.latest(case_id), Change("interpretation_deferred", overlay=overlay))
-    return key
 
 
 def _tick(home: Path, instance: dg.DagsterInstance) -> list[dg.RunRequest]:
@@ -76,6 +81,15 @@ def test_a_due_case_is_dispatched_once_until_its_run_is_over(
     assert _tick(home, instance) == [], "the next attempt at the same generation waits"
 
 
+def test_a_clock_put_back_holds_no_case(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    home = tmp_path / "home"
+    key = small_case(home, "A-1")
+    tomorrow = NOW + timedelta(days=1)
+    _defer(home, "A-1", tomorrow + timedelta(minutes=5), CheckpointStore(home, clock=SetClock(tomorrow)))
+    instance.add_dynamic_partitions(PARTITION_SET, [key])
+    assert [request.partition_key for request in _tick(home, instance)] == [key]
+
+
 def test_the_next_attempt_follows_after_a_pause_under_a_new_key(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
@@ -93,8 +107,9 @@ def test_the_next_attempt_follows_after_a_pause_under_a_new_key(
 def test_a_restart_loses_no_due_case_and_dispatches_none_twice(tmp_path: Path) -> None:
     home, place = tmp_path / "home", str(tmp_path)
     with dg.instance_for_test(temp_dir=place) as instance:
-        due = datetime.now(UTC) + timedelta(seconds=1)
-        instance.add_dynamic_partitions(PARTITION_SET, [_deferred(home, "A-1", due)])
+        instance.add_dynamic_partitions(PARTITION_SET, [small_case(home, "A-1")])
+        due = datetime.now(UTC) + timedelta(seconds=5)
+        _defer(home, "A-1", due)
         assert _tick(home, instance) == []
     time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()) + 0.1)
     with dg.instance_for_test(temp_dir=place) as instance:

@@ -73,12 +73,22 @@ def due_retries(context: dg.SensorEvaluationContext, viano: VianoResource) -> dg
     return dg.SensorResult(run_requests=requests, skip_reason=None if requests else "nothing due")
 
 
+CLOCK_SLACK = timedelta(minutes=1)
+"""How far the clock may stand before a recorded moment and still be taken as right."""
+
+
 def _due(heads: Iterator[Head], now: datetime) -> Iterator[Head]:
+    """Yield the waiting cases whose time has come.
+
+    A clock that was put back behind the moment the wait was recorded says nothing about the wait: the
+    case is dispatched, and the gateway, which bounds every wait, decides.
+    """
     for head in heads:
         overlay = head.manifest.overlay
         if overlay is None or overlay.kind != "deferred" or overlay.not_before is None:
             continue
-        if datetime.fromisoformat(overlay.not_before) <= now:
+        recorded = datetime.fromisoformat(head.checkpoints[-1].at)
+        if datetime.fromisoformat(overlay.not_before) <= now or now < recorded - CLOCK_SLACK:
             yield head
 
 
