@@ -22,9 +22,9 @@ from resources.tools.source.languages import CODE, Role, language_of, role_of
 from resources.tools.source.lines import LineMap
 from resources.tools.source.parse import FUNCTION_KINDS, Symbol, symbols_of
 from resources.tools.source.postings import Collector
-from resources.tools.source.text import split_code
+from resources.tools.source.text import split_code, without_pseudonyms_in
 
-FORMAT = "source-index-v6"
+FORMAT = "source-index-v7"
 _MAX_CODE = 3_000_000
 _MAX_TEXT = 200_000
 _DOC_LINES = 60
@@ -141,7 +141,7 @@ class _Builder:
         if b"\x00" in data[:4096]:
             self._files.append((identity, path, "", role.value, size, 0, 0))
             return
-        lines = LineMap(data)
+        lines = LineMap(without_pseudonyms_in(data))
         data = lines.data
         self._files.append((identity, path, language, role.value, size, len(lines), 1))
         symbols = symbols_of(data, language, quick=role is Role.TEST)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from resources.tools.source.languages import CODE, language_of
-from resources.tools.source.text import WORD
+from resources.tools.source.text import WORD, without_pseudonyms
 
 
 class Frame(NamedTuple):
@@ -66,7 +66,7 @@ _QUOTED = re.compile(r"[\"“„»]([^\"“”„«»\n]{6,200})[\"”“«»]|(
 def read_report(text: str) -> Report:
     """Take `text` apart; any text will do, an empty one gives an empty report."""
     report = Report()
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = without_pseudonyms(text.replace("\r\n", "\n").replace("\r", "\n"))
     report.frames = _frames(text)
 
     def block(match: re.Match[str]) -> str:

@@ -20,6 +20,24 @@ _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z
 _PARTS_AND_BREAKS = re.compile(_PARTS.pattern + r"|\n")
 
 
+_PLACEHOLDER = re.compile(r"(REDACTED_[A-Z]+_)[0-9a-f]{10}")
+_PLACEHOLDER_BYTES = re.compile(_PLACEHOLDER.pattern.encode())
+
+
+def without_pseudonyms(text: str) -> str:
+    """Return text of the same length in which every placeholder of redaction reads the same.
+
+    A placeholder holds digits of the package's key: as words they would make the ranking of one tree
+    differ from package to package.
+    """
+    return _PLACEHOLDER.sub(r"\1xxxxxxxxxx", text) if "REDACTED_" in text else text
+
+
+def without_pseudonyms_in(data: bytes) -> bytes:
+    """Do the same to the bytes of a file."""
+    return _PLACEHOLDER_BYTES.sub(rb"\1xxxxxxxxxx", data) if b"REDACTED_" in data else data
+
+
 def _lexer(*parts: tuple[str, str]) -> re.Pattern[str]:
     """Build the pattern of comments and strings from first characters and what follows each.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -231,3 +233,18 @@ def test_weights_ship_with_the_corpus_they_come_from_and_a_damaged_file_is_named
     assert len(shipped().corpus_sha256) == 64
     with pytest.raises(ConfigurationError, match="ranking_weights"):
         parse({"schema": "ranking-weights-v0"})
+
+
+@pytest.mark.parametrize("shown", ["tree", "report"])
+def test_the_digits_of_a_placeholder_change_no_rank(open_tree: Open, tmp_path: Path, shown: str) -> None:
+    """Each package redacts with a key of its own; the same inputs rank the same all the same."""
+    rankings = []
+    for digits in ("9f2c01ab34", "0000face42"):
+        secret = f"REDACTED_SECRET_{digits}"
+        files = dict(TREE)
+        files["yard/report.py"] += f'KEY = "{secret if shown == "tree" else "none"}"\n'
+        text = f"print_table fails, {secret if shown == 'report' else 'face 42'} 9 f 2 c 01 ab 34"
+        drafts = open_tree(files).rank({"text": text}).drafts
+        rankings.append([draft.content for draft in drafts])
+        shutil.rmtree(tmp_path / "cache")
+    assert rankings[0] == rankings[1]
