@@ -242,8 +242,8 @@ def test_the_digits_of_a_placeholder_change_no_rank(open_tree: Open, tmp_path: P
     for digits in ("9f2c01ab34", "0000face42"):
         secret = f"REDACTED_SECRET_{digits}"
         files = dict(TREE)
-        files["yard/report.py"] += f'KEY = "{secret if shown == "tree" else "none"}"\n'
-        text = f"print_table fails, {secret if shown == 'report' else 'face 42'} 9 f 2 c 01 ab 34"
+        files["yard/key.py"] = f'def key():\n    return "{secret if shown == "tree" else "none"}"\n'
+        text = f"print_table fails, {secret if shown == 'report' else 'a face'}"
         drafts = open_tree(files).rank({"text": text}).drafts
         rankings.append([draft.content for draft in drafts])
         shutil.rmtree(tmp_path / "cache")
