@@ -34,10 +34,10 @@ lint: setup      ## formatting, lint, types, import directions
 test: setup      ## run the tests
 	$(BIN)/python -m pytest
 
-bench: setup     ## make bench NAME=first|package|tools|batch|calibration|analyst
+bench: setup     ## make bench NAME=first|package|tools|batch|calibration|analyst|trust
 	@$(BIN)/python -m tests.benchmarks.run $(NAME)
 
-test-deep: setup ## make test-deep NAME=ui|faults|gateway|planning|investigation|diagnosis
+test-deep: setup ## make test-deep NAME=ui|faults|gateway|planning|investigation|diagnosis|index|intake|kills|daemon
 	@$(BIN)/python -m tests.deep.run $(NAME)
 
 test-live-model: setup ## a whole case with a real small model (optional, see docs/models.md)
