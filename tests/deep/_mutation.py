@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -23,8 +24,11 @@ from types import ModuleType
 from typing import Any, Literal
 
 ROOT = Path(__file__).resolve().parents[2]
-TIME_LIMIT = 180
+TIME_LIMIT = 600
 """Seconds after which a run is ended. No test found such a mutant: it counts as a survivor."""
+
+CPU_LIMIT = 120
+"""Seconds of processor time after which a run is ended in the same way, however busy the machine is."""
 
 Verdict = Literal["passed", "failed", "timeout"]
 _TESTS_FAILED = frozenset({1, 2, 3, 4})
@@ -228,6 +232,7 @@ def _start(tests: Sequence[str], module: str | None = None, source: str = "") ->
         code = 99
         try:
             os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT))
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
             os.dup2(null, 2)
@@ -250,6 +255,8 @@ def _ended(child: int, deadline: float) -> Verdict | None:
     done, status = os.waitpid(child, os.WNOHANG)
     if done:
         code = os.waitstatus_to_exitcode(status)
+        if code == -signal.SIGXCPU:
+            return "timeout"
         if code > 0 and code not in _TESTS_FAILED:
             raise AssertionError(f"the tests did not run: exit code {code}")
         return "passed" if code == 0 else "failed"
