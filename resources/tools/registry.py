@@ -46,14 +46,17 @@ class CaseToolBox:
         self._logs = LogTools(opened.texts, opened.roots)
 
     def specs(self) -> Sequence[ToolSpec]:
-        """Return the tools for which the case holds something to look at, in stable order."""
+        """Return the tools for which the case holds something to look at, in stable order.
+
+        Data files that could not be loaded count: each look at them says so.
+        """
         return tuple(spec for spec in ALL_SPECS if self._offered(spec.name))
 
     def _offered(self, tool: str) -> bool:
         if tool.startswith("source."):
             return self._opened.tree is not None
         if tool.startswith("db."):
-            return self._opened.snapshot is not None
+            return self._opened.snapshot is not None or self._opened.trouble is not None
         return bool(self._opened.texts) if tool.startswith("log.") else True
 
     def overview(self) -> dict[str, Any]:
@@ -109,10 +112,11 @@ class CaseToolBox:
         Exact lines are looked for in their file by what they say; rows by their key; every other look is
         taken again with the same arguments and must give the same content.
         """
-        if record.tool not in TOOL_NAMES:
-            return f"there is no tool {record.tool}"
-        if record.tool.startswith("source."):
-            return self._opened.tree.still_holds(record) if self._opened.tree else "there is no source"
+        tree, missing = self._opened.tree, self._missing(record.tool)
+        if missing is not None:
+            return missing
+        if record.tool.startswith("source.") and tree is not None:
+            return tree.still_holds(record)
         kind = record.provenance.kind
         if kind in {"log", "config"}:
             return self._lines_hold(record)
@@ -123,6 +127,16 @@ class CaseToolBox:
         if any((draft.content, draft.provenance.kind) == wanted for draft in again.drafts):
             return None
         return f"{record.tool} now answers otherwise" + (f" ({again.cause})" if again.cause else "")
+
+    def _missing(self, tool: str) -> str | None:
+        """Return why nothing of this tool can be looked at again, or None."""
+        if tool not in TOOL_NAMES:
+            return f"there is no tool {tool}"
+        if tool.startswith("source.") and self._opened.tree is None:
+            return "there is no source"
+        if tool.startswith("db.") and self._opened.trouble is not None:
+            return f"the tables could not be loaded: {self._opened.trouble}"
+        return None
 
     def _lines_hold(self, record: EvidenceRecord) -> str | None:
         place = record.provenance.location
@@ -157,7 +171,7 @@ class ToolBoxFactory:
     """
 
     def __init__(self, cache: Path, progress: ProgressSink | None = None) -> None:
-        self._cache = cache
+        self._cache = cache.resolve()
         self._progress = progress
         self._open: OrderedDict[str, CaseToolBox] = OrderedDict()
         self._lock = threading.Lock()

@@ -16,12 +16,14 @@ COMMAND = [sys.executable, "-c", "from viano_assets.cli.main import main; main()
 
 
 def demo(home: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run it with a relative home, as the default one is."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("VIANO_")}
     return subprocess.run(
-        [*COMMAND, "--home", str(home), *options],
+        [*COMMAND, "--home", home.name, *options],
         capture_output=True,
         text=True,
         env=environment,
+        cwd=home.parent,
         check=False,
         timeout=110,
     )
@@ -48,6 +50,7 @@ def test_the_demo_ends_in_a_diagnosis_that_verifies_and_replays(tmp_path: Path) 
     scores = score(view, gold)
     assert scores.confirmed
     assert scores.root_cause_correct
+    assert any(record["tool"].startswith("db.") for record in view["evidence"])
     stored = b"".join(path.read_bytes() for path in home.rglob("*.html"))
     (canary,) = json.loads((DEMO / "gold.json").read_text(encoding="utf-8"))["canaries"]
     assert canary.encode() not in stored

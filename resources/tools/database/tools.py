@@ -133,9 +133,9 @@ class DatabaseTools:
     def run(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Run one tool whose arguments were checked."""
         if self.snapshot is None:
-            return unavailable(
-                tool, arguments, "no_tables", self._trouble or "the diagnostics hold no tables"
-            )
+            if self._trouble is not None:
+                return unavailable(tool, arguments, "not_loaded", self._trouble)
+            return unavailable(tool, arguments, "no_tables", "the diagnostics hold no tables")
         runners: dict[str, Callable[[Snapshot, Mapping[str, Any]], ToolResult]] = {
             "db.schema": self._schema,
             "db.query": self._query,

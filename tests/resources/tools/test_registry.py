@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from resources.tools.opening import open_inputs
 from resources.tools.registry import ALL_SPECS, TOOL_NAMES, CaseToolBox, ToolBoxFactory
 from tests.support.data_case import imported
 from viano_assets.canonical import canonical_json, strict_loads
@@ -117,6 +119,29 @@ def test_an_open_case_is_kept_and_a_fresh_process_uses_the_cache(tmp_path: Path)
     again = ToolBoxFactory(tmp_path / "cache", lambda progress: told.append(progress.text)).open(store, head)
     assert told == []
     assert again.overview() == first.overview()
+
+
+def test_a_relative_cache_holds_the_tables_too(tmp_path: Path) -> None:
+    """The default home is a relative path, and the loader runs in a folder of its own."""
+    store, head = imported(tmp_path)
+    whole = ToolBoxFactory(tmp_path / "cache").open(store, head).overview()
+    with contextlib.chdir(tmp_path):
+        relative = ToolBoxFactory(Path("relative/cache")).open(CheckpointStore(Path("home")), head)
+        assert relative.overview() == whole
+    assert whole["database"]["tables"]
+
+
+def test_tables_that_could_not_be_loaded_are_said_and_not_left_out(box: CaseToolBox, tmp_path: Path) -> None:
+    store, head = imported(tmp_path)
+    opened = open_inputs(store, head, tmp_path / "cache", None)
+    broken = CaseToolBox(opened._replace(snapshot=None, trouble="the disk is full"))
+    assert [spec.name for spec in broken.specs()] == [spec.name for spec in box.specs()]
+    result = broken.run("db.rows", {"table": "crane"})
+    assert (result.completeness, result.empty) == (Completeness.UNAVAILABLE, True)
+    assert "the disk is full" in result.model_dump_json()
+    record = EvidenceStore().add(box.run("db.rows", {"table": "crane"}))[0].record
+    assert box.still_holds(record) is None
+    assert broken.still_holds(record) == "the tables could not be loaded: the disk is full"
 
 
 PLACES = st.sampled_from(["contract", "contract_stage", "berth", "tide", "pilot", "crane", "nowhere"])
