@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from tests.support.error_codes import DOCUMENT, WHO, page
+from tests.support.error_codes import DOCUMENT, WHO, Reader, page, raised
 from viano_assets import errors
 from viano_assets.errors import VianoError
 
@@ -14,6 +14,18 @@ CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubcla
 
 def test_every_code_is_documented() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == page(), "run: python -m tests.support.error_codes"
+
+
+def test_a_code_is_found_on_its_way_through_functions_and_tables() -> None:
+    """Codes that pass through a helper, a table or the command line itself once were not on the page."""
+    codes = {item.code for item in raised()}
+    helpers = {"archive_truncated", "duplicate_key", "context_too_large", "raw_not_put", "storage_failed"}
+    assert codes >= helpers | {"storage_full", "empty_input", "config_invalid_value", "interrupted", "usage"}
+
+
+def test_every_code_can_be_read_off_the_source() -> None:
+    """A block's own code is that of its outcome, which the pages of the rooms list."""
+    assert Reader().unread() == ["resources/session.py: overlay.code"]
 
 
 def test_every_class_is_documented() -> None:
