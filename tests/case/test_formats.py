@@ -171,6 +171,32 @@ def test_mail_in_a_transfer_encoding(transfer: str) -> None:
     assert texts(reading, "report") == ["Der Export bricht nach 100 Zeilen ab. Größe egal."]
 
 
+SUBJECTS = {
+    "=?utf-8?q?Export_bricht_nach_100_Zeilen_ab_=28Gr=C3=B6=C3=9Fe=29?=": "Export bricht nach 100 Zeilen ab (Größe)",
+    "=?UTF-8?B?w5xiZXJnYWJlIGbDpGxsdCBhdXM=?=": "Übergabe fällt aus",
+    "=?utf-8?q?Gr=C3=B6?=\n =?utf-8?q?=C3=9Fe_falsch?=": "Größe falsch",
+    "=?utf-8?b?R3LD?= =?utf-8?b?tsOfZQ==?= falsch": "Größe falsch",
+    "=?windows-1252?q?Preis_in_=80_f=FCr_=84Kran=93_falsch?=": "Preis in € für „Kran“ falsch",
+    "=?iso-8859-1?Q?=84Kran=93_h=E4lt?=": "„Kran“ hält",
+    "Re: [Werft] =?utf-8*de?q?L=C3=A4ufer?= steht": "Re: [Werft] Läufer steht",
+    "=?x-nobody?q?Gr=C3=B6=C3=9Fe?=": "Größe",
+    "=?utf-8?b?A?= bleibt": "=?utf-8?b?A?= bleibt",
+    "=?utf-8?q?a=0Ab?=": "a b",
+    r"C:\u00e9 =?utf-8?q?=C3=BC?= a = b?": r"C:\u00e9 ü a = b?",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_encoded_words_of_a_mail_are_read(subject: str) -> None:
+    raw = f"From: =?utf-8?q?J=C3=B6rg?= <j@example.org>\nSubject: {subject}\n\nEs bricht ab.\n"
+    reading = read(raw, "mail.eml")
+    assert reading.title == SUBJECTS[subject]
+    (title,) = [source for source in reading.sources if source.kind == "title"]
+    start, end = title.origin.byte_start, title.origin.byte_end
+    assert raw.encode()[start:end].decode() == subject
+    assert not any("=?utf-8?q?J" in source.text for source in reading.sources)
+
+
 CHATS = {
     "irc": "[10:01] <anna> export geht nicht mehr\n[10:02] <ben> seit wann?\n[10:03] <anna> seit 2.1.0\n[10:04] <ben> vermutlich der neue Parser\n",
     "messenger": "01.05.24, 10:01 - Anna: export geht nicht mehr\n01.05.24, 10:02 - Ben: seit wann?\n01.05.24, 10:03 - Anna: seit 2.1.0\n01.05.24, 10:04 - Ben: vermutlich der neue Parser\n",

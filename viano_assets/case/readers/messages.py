@@ -12,6 +12,8 @@ import base64
 import binascii
 import quopri
 import re
+from email.errors import HeaderParseError
+from email.header import decode_header
 from itertools import pairwise
 
 from viano_assets.case.model import SourceType
@@ -39,6 +41,10 @@ _CHAT = re.compile(
 )
 
 
+_WORD = r"=\?[^?\s]+\?[bqBQ]\?[^?\s]*\?="
+_ENCODED_WORDS = re.compile(rf"{_WORD}(?:\s+{_WORD})*")
+
+
 def is_mail(text: str) -> bool:
     """True when the text begins with the head of a mail."""
     names = [match["name"].lower() for match in _head(text)]
@@ -59,10 +65,37 @@ def _head(text: str) -> list[re.Match[str]]:
     return found
 
 
+def _words_decoded(run: str) -> str:
+    """Return the text of neighbouring encoded words; a character may be split between two of them."""
+    try:
+        chunks = decode_header(run)
+    except (HeaderParseError, binascii.Error, ValueError):
+        return run
+    found = ""
+    for content, charset in chunks:
+        data = content if isinstance(content, bytes) else content.encode()
+        name = (charset or "").partition("*")[0].lower()
+        try:
+            # Mailers call Windows text Latin-1, which has no printable characters where it has its quotes.
+            found += data.decode("cp1252" if name in {"iso-8859-1", "latin-1", "us-ascii"} else name)
+        except (LookupError, UnicodeDecodeError):
+            found += decode(data).text
+    return "".join(c if c.isprintable() else " " for c in found)
+
+
+def _plain(value: str) -> str:
+    return _ENCODED_WORDS.sub(lambda match: _words_decoded(match[0]), value)
+
+
+def _undecorated(text: Text) -> Text:
+    """Return a header with its encoded words (RFC 2047) as the text they stand for."""
+    return text.replace([(*m.span(), _words_decoded(m[0])) for m in _ENCODED_WORDS.finditer(text.text)])
+
+
 def read_mail(text: Text, reading: Reading) -> None:
     """Add the passages of one mail."""
     head = _head(text.text)
-    values = {match["name"].lower(): match["value"] for match in head}
+    values = {match["name"].lower(): _plain(match["value"]) for match in head}
     who = {
         "author": values.get("from", values.get("von", "")).strip(),
         "time": values.get(
@@ -73,14 +106,18 @@ def read_mail(text: Text, reading: Reading) -> None:
         if match["name"].lower() in {"subject", "betreff"} and match["value"].strip():
             reading.passages.append(
                 Passage(
-                    text.cut(*match.span("value")), is_title=True, whole=True, kind="title", attributes=who
+                    _undecorated(text.cut(*match.span("value"))),
+                    is_title=True,
+                    whole=True,
+                    kind="title",
+                    attributes=who,
                 )
             )
     for match in head:
         if match["name"].lower() not in {"subject", "betreff"}:
             reading.passages.append(
                 Passage(
-                    text.cut(*match.span()),
+                    _undecorated(text.cut(*match.span())),
                     base=SourceType.TECHNICAL_FACT,
                     whole=True,
                     kind="header",
