@@ -112,6 +112,12 @@ class CaseToolBox:
         Exact lines are looked for in their file by what they say; rows by their key; every other look is
         taken again with the same arguments and must give the same content.
         """
+        try:
+            return self._still_holds(record)
+        except Exception as error:  # noqa: BLE001 - what cannot be looked at again does not hold, whatever the cause
+            return f"it could not be looked at again: {type(error).__name__}: {error}"[:300]
+
+    def _still_holds(self, record: EvidenceRecord) -> str | None:
         tree, missing = self._opened.tree, self._missing(record.tool)
         if missing is not None:
             return missing

@@ -46,7 +46,7 @@ SEED_001: tuple[Rule, ...] = (
     _rule("001-03", "common", "    if not published:\n        raise BlockedError(", "    if published and not published:\n        raise BlockedError(", HB + "test_without_an_interpretation_the_phase_refuses_and_runs_nothing"),
     _rule("001-04", "interpretation.accepted", "if store.read(head, path) != canonical_json(rebuilt):", "if False:", IB + "test_even_a_consistent_forgery_of_one_artifact_is_found"),
     _rule("001-05", "viano_assets.case.freshness", "        if path not in bound:\n", "        if False:\n", IB + "test_a_raw_input_added_later_makes_the_revision_stale"),
-    _rule("001-06", "interpretation.accepted", 'if head.pointer("interpretation_summary") != artifact_path(_PHASE, head.revision, SUMMARY):', "if False:", IB + "test_even_a_consistent_forgery_of_one_artifact_is_found"),
+    _rule("001-06", "interpretation.accepted", 'if head.pointer("interpretation_summary") != artifact_path(_PHASE, head.revision, SUMMARY):', "if False:", IB + "test_a_summary_pointer_that_names_another_artifact_is_found"),
     _rule("001-07", "calls", "if request.sha256 != call.request_sha256:", "if False:", PC + "test_the_chain_is_verified_on_every_read"),
     _rule("001-08", "hypotheses.builder", "if missing_observation(interpretation.statements):", "if False:", HB + "test_without_an_observation_there_is_no_invented_h1"),
     _rule("001-09", "hypotheses.context", 'PROMPT = "hypotheses_v1"', 'PROMPT = "interpretation_v1"', HB + "test_the_request_shows_catalogue_statements_policy_and_no_payload"),

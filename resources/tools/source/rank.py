@@ -124,8 +124,11 @@ def reciprocal_ranks(values: Floats) -> Floats:
 def rank(
     index: SourceIndex, root: Path, text: str, limit: int = 10, weights: Weights | None = None
 ) -> Ranking:
-    """Rank the files and functions of a tree for a report."""
+    """Rank the files and functions of a tree for a report; without any readable text there is none."""
     weights = weights or shipped()
+    if not index.units:
+        nothing = shape([], 0.0, weights.confidence)
+        return Ranking([], [], nothing, nothing)
     scene = Scene(index, root, read_report(text))
     found = features(scene)
     scores = combine(scene, found, weights)

@@ -302,6 +302,14 @@ async def test_an_undeclared_change_breaks_the_pointer() -> None:
         load_interpretation(store, store.latest("BUG-1"), Phase.HYPOTHESES)
 
 
+async def test_a_summary_pointer_that_names_another_artifact_is_found() -> None:
+    store, head = await finished()
+    bent = {"interpretation_summary": f"{FOLDER}/interpretation.json"}
+    store.commit(head, Change(event="pointer_bent", pointers=bent))
+    with pytest.raises(ContractError, match="interpretation_broken"):
+        load_interpretation(store, store.latest("BUG-1"), Phase.HYPOTHESES)
+
+
 @pytest.mark.parametrize("name", ["interpretation", "interpretation_summary", "interpretation_context"])
 async def test_a_lost_pointer_never_rebuilds_a_finished_phase(name: str) -> None:
     store, head = await finished()

@@ -248,3 +248,9 @@ def test_the_digits_of_a_placeholder_change_no_rank(open_tree: Open, tmp_path: P
         rankings.append([draft.content for draft in drafts])
         shutil.rmtree(tmp_path / "cache")
     assert rankings[0] == rankings[1]
+
+
+def test_a_tree_without_code_ranks_nothing_and_breaks_nothing(open_tree: Open) -> None:
+    for files in ({"a.log": "hello\n"}, {"data.bin": b"\x00\x01"}):
+        result = open_tree(files).rank({"text": "It stops with hello"})
+        assert all(len(draft.content.splitlines()) == 1 for draft in result.drafts)
