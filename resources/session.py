@@ -33,6 +33,7 @@ from viano_assets.phases.interpretation.config import InterpretationConfig
 from viano_assets.phases.investigation.builder import InvestigationBuilder
 from viano_assets.phases.investigation.config import InvestigationConfig
 from viano_assets.phases.protocols import ModelGateway, Phase, PhaseResult, ProgressSink
+from viano_assets.phases.remedies import remedy
 
 CONFIG_VARIABLE = "VIANO_CONFIG"
 """Environment variable that names the folder of `*.local.toml` files."""
@@ -150,13 +151,14 @@ class Session:
         return result
 
     def _refuse_overlay(self, case_id: str) -> None:
-        overlay = self.store.latest(case_id).manifest.overlay
+        head = self.store.latest(case_id)
+        overlay = head.manifest.overlay
         if overlay is not None and overlay.kind == "blocked":
             raise BlockedError(
                 overlay.code,
                 f"the case is blocked in {overlay.phase}: {overlay.message}",
                 where=case_id,
-                hint=f"mend the cause, then: viano case resume {case_id}",
+                hint=remedy(head),
             )
 
     def _indexed(self, head: Head, result: PhaseResult) -> None:

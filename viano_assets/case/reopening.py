@@ -51,7 +51,8 @@ def reopen_case(
             "nothing_new",
             "there is nothing to reopen the case with",
             where=case_id,
-            hint="give --comment or --attach; a run with other settings needs no new information",
+            hint="give --comment or --attach; for another provider, prompt or policy without new information:"
+            f" viano case reopen {case_id} --again",
         )
     head = store.latest(case_id)
     with tempfile.TemporaryDirectory(prefix="viano-comment-") as folder:

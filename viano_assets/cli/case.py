@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from viano_assets.case.intake import import_case
-from viano_assets.cli.interruption import interrupted
+from viano_assets.cli.addressed import addressed, flags
+from viano_assets.cli.answering import answered_by, provider_to_name
+from viano_assets.cli.interruption import interrupted, next_step
 from viano_assets.cli.options import Output, common, emit
 from viano_assets.cli.progress import LiveProgress
 from viano_assets.cli.transfer import egress, export, gc, import_package
@@ -17,6 +19,7 @@ from viano_assets.errors import InputError, PackageError
 from viano_assets.package.store import CheckpointStore
 from viano_assets.partitions import CaseRevision, check_case_id, parse_key
 from viano_assets.phases.protocols import Progress
+from viano_assets.phases.remedies import run_command
 
 INPUT = click.Path(path_type=Path)
 
@@ -67,7 +70,11 @@ def import_(
         "state": head.manifest.lifecycle,
         "inputs": sorted(head.raw_inputs()),
     }
-    emit(out, document, f"Imported {case_id} as partition {key}.\nNext: viano run {case_id}")
+    emit(
+        out,
+        document,
+        f"Imported {case_id} as partition {key}.\nNext: viano run {case_id}{flags(out.home, None)}",
+    )
 
 
 @case.command("list")
@@ -125,7 +132,14 @@ def show(out: Output, case_id: str, revision: int | None) -> None:
             hint=f"revisions 1 to {head.revision} exist",
         )
     number = revision or head.revision
-    view = case_view(store, head, number) | {"interrupted": interrupted(store, head, number)}
+    step = next_step(head) if number == head.revision else None
+    if step is not None:
+        step = addressed(step, case_id, out.home, provider_to_name(out.home, store, head))
+    view = case_view(store, head, number) | {
+        "interrupted": interrupted(store, head, number),
+        "answered_by": answered_by(store, head, number),
+        "next": step,
+    }
     if out.json:
         click.echo(json.dumps(view, ensure_ascii=False, allow_nan=False))
         return
@@ -133,6 +147,8 @@ def show(out: Output, case_id: str, revision: int | None) -> None:
 
     print_reading(store, head, number)
     print_case(view, home=out.home)
+    if view["next"]:
+        click.echo(f"\nNext: {view['next']}")
 
 
 @case.command()
@@ -161,11 +177,18 @@ def resume(out: Output, case_id: str) -> None:
     """Lift a block or a deferral of CASE; then run it again."""
     from viano_assets.case.reopening import resume_case  # noqa: PLC0415
 
-    head = resume_case(CheckpointStore(out.home), check_case_id(case_id))
+    store = CheckpointStore(out.home)
+    head = resume_case(store, check_case_id(case_id))
+    command = addressed(run_command(head), case_id, out.home, provider_to_name(out.home, store, head))
     emit(
         out,
-        {"case_id": case_id, "generation": head.generation, "state": head.manifest.lifecycle},
-        f"{case_id} is {head.manifest.lifecycle} again.\nNext: viano run {case_id}",
+        {
+            "case_id": case_id,
+            "generation": head.generation,
+            "state": head.manifest.lifecycle,
+            "next": command,
+        },
+        f"{case_id} is {head.manifest.lifecycle} again.\nNext: {command}",
     )
 
 
@@ -173,13 +196,20 @@ def resume(out: Output, case_id: str) -> None:
 @click.argument("case_id", metavar="CASE")
 @click.option("--comment", help="New information, as a comment of a person.")
 @click.option("--attach", type=INPUT, multiple=True, help="A further file; may be given several times.")
+@click.option(
+    "--again", is_flag=True, help="Without new information: for another provider, prompt or policy."
+)
 @common
-def reopen(out: Output, case_id: str, comment: str | None, attach: tuple[Path, ...]) -> None:
-    """Start the next analysis revision of CASE with new information; old revisions stay readable."""
-    from viano_assets.case.reopening import reopen_case  # noqa: PLC0415
+def reopen(out: Output, case_id: str, comment: str | None, attach: tuple[Path, ...], again: bool) -> None:
+    """Start the next analysis revision of CASE; old revisions stay readable."""
+    from viano_assets.case.reopening import new_revision, reopen_case  # noqa: PLC0415
 
     check_case_id(case_id)
-    head = reopen_case(CheckpointStore(out.home), case_id, comment=comment, attachments=attach)
+    store = CheckpointStore(out.home)
+    if again and not attach and not (comment or "").strip():
+        head = new_revision(store, case_id, reason="again")
+    else:
+        head = reopen_case(store, case_id, comment=comment, attachments=attach)
     key = CaseRevision(case_id, head.revision).key
     emit(
         out,
@@ -190,5 +220,5 @@ def reopen(out: Output, case_id: str, comment: str | None, attach: tuple[Path, .
             "generation": head.generation,
             "state": head.manifest.lifecycle,
         },
-        f"Reopened {case_id} as {key}.\nNext: viano run {case_id}",
+        f"Reopened {case_id} as {key}.\nNext: viano run {case_id}{flags(out.home, None)}",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from viano_assets.case.intake import import_case
 from viano_assets.cli.options import Output, common
 from viano_assets.cli.progress import LiveProgress
 from viano_assets.cli.run import STATUS_EXIT, report_stop
+from viano_assets.cli.stopping import run_until_stopped
 from viano_assets.data_files import DEMO
 from viano_assets.errors import ConfigurationError
 from viano_assets.phases.protocols import PhaseResult, Progress
@@ -50,7 +50,7 @@ def demo(out: Output) -> None:
             )
         finished = known and session.store.latest(CASE_ID).pointer("diagnosis") is not None
         _introduce(out, report, known=known, finished=finished)
-        result = asyncio.run(session.run(CASE_ID))
+        result = run_until_stopped(lambda: session.run(CASE_ID))
     head = session.store.latest(CASE_ID)
     view = case_view(session.store, head, head.revision)
     if out.json:
@@ -60,7 +60,7 @@ def demo(out: Output) -> None:
 
         print_result(session.store, head, out.home, view)
         _verified(session)
-    _end(result)
+    _end(result, out.home)
 
 
 def _inputs() -> tuple[Path, ...]:
@@ -110,6 +110,6 @@ def _verified(session: Session) -> None:
         raise SystemExit(1)
 
 
-def _end(result: PhaseResult) -> None:
-    report_stop(result, CASE_ID)
+def _end(result: PhaseResult, home: Path) -> None:
+    report_stop(result, CASE_ID, home=home, provider=PROVIDER)
     raise SystemExit(STATUS_EXIT[result.status])

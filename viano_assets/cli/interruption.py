@@ -5,6 +5,7 @@ from __future__ import annotations
 from viano_assets.case.lifecycle import IN_PHASE, Lifecycle
 from viano_assets.package.model import Head
 from viano_assets.package.store import CheckpointStore
+from viano_assets.phases.remedies import remedy, run_command
 
 
 def interrupted(store: CheckpointStore, head: Head, revision: int) -> str | None:
@@ -24,5 +25,11 @@ def interrupted(store: CheckpointStore, head: Head, revision: int) -> str | None
     what = "the import" if received else f"the {last.phase or state.lower()} phase"
     return (
         f"interrupted: {what} is not finished and no process works on the case; nothing published is lost; "
-        f"continue with: viano run {head.case_id}"
+        f"continue with: {run_command(head)}"
     )
+
+
+def next_step(head: Head) -> str | None:
+    """Return the commands that lift the block of a case and go on; None when none lies on it."""
+    overlay = head.manifest.overlay
+    return remedy(head) if overlay is not None and overlay.kind == "blocked" else None

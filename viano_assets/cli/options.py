@@ -81,8 +81,8 @@ class reporting:  # noqa: N801  # used like a function, as contextlib's own mana
             _print_error(told)
             raise SystemExit(told.exit_status)
         if isinstance(error, KeyboardInterrupt):
-            click.echo("error[interrupted]: stopped by the keyboard", err=True)
-            click.echo("hint: nothing published is lost; run the same command to continue", err=True)
+            click.echo("error[interrupted]: stopped by a signal before the end", err=True)
+            click.echo("hint: nothing published is lost; run the same command again to continue", err=True)
             raise SystemExit(3)
         if isinstance(error, Exception) and not isinstance(error, (click.ClickException, click.Abort)):
             if os.environ.get("VIANO_DEBUG"):

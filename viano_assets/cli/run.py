@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+from pathlib import Path
 
 import click
 
-from viano_assets.cli.options import Output, common
+from viano_assets.cli.addressed import addressed, addressing
+from viano_assets.cli.answering import answered_by, others_note, who
+from viano_assets.cli.options import Output, common, one_line
 from viano_assets.cli.progress import LiveProgress
+from viano_assets.cli.stopping import run_until_stopped
 from viano_assets.partitions import check_case_id
 from viano_assets.phases.protocols import DispatchStatus, Phase, PhaseResult
 
@@ -57,26 +60,39 @@ def run(
     from viano_assets.phases.diagnosis.view import case_view  # noqa: PLC0415
 
     check_case_id(case_id)
-    with LiveProgress(quiet=out.json) as progress:
+    with addressing(case_id, out.home, provider), LiveProgress(quiet=out.json) as progress:
         session = Session.open(
             out.home, provider=provider, planning_mode=planning_mode, progress=progress.report
         )
-        session.store.latest(case_id)
-        result = asyncio.run(
-            session.run(case_id, until=Phase(until), retry_id=retry_id, attempt_id=attempt_id)
+        before = session.store.latest(case_id).generation
+        result = run_until_stopped(
+            lambda: session.run(case_id, until=Phase(until), retry_id=retry_id, attempt_id=attempt_id)
         )
     head = session.store.latest(case_id)
-    view = case_view(session.store, head, head.revision)
+    answers = answered_by(session.store, head, head.revision)
+    asked = [link.provider.name for link in session.gateway.links]
+    note = others_note(answers, asked, case_id)
+    note = None if note is None else addressed(note, case_id, out.home, provider)
+    view = case_view(session.store, head, head.revision) | {
+        "answered_by": answers,
+        "replayed": head.generation == before,
+        "note": note,
+    }
     if out.json:
         click.echo(json.dumps(view, ensure_ascii=False, allow_nan=False))
     else:
         print_result(session.store, head, out.home, view, explain=explain)
-    report_stop(result, case_id)
+        if answers:
+            again = "; replayed, nothing was asked" if view["replayed"] else ""
+            click.echo(f"\nAnswered by {who(answers)}{again}.")
+    if note is not None:
+        click.echo(f"note: {one_line(note)}", err=True)
+    report_stop(result, case_id, home=out.home, provider=provider)
     raise SystemExit(STATUS_EXIT[result.status])
 
 
-def report_stop(result: PhaseResult, case_id: str) -> None:
-    """Say on standard error why the run stopped before its end."""
+def report_stop(result: PhaseResult, case_id: str, *, home: Path, provider: str | None = None) -> None:
+    """Say on standard error why the run stopped before its end, with commands that can be copied."""
     if result.status is DispatchStatus.COMPLETED:
         return
     due = f"; due {result.not_before}" if result.not_before else ""
@@ -84,7 +100,8 @@ def report_stop(result: PhaseResult, case_id: str) -> None:
     click.echo(
         f"error[{code}]: {result.phase} is {result.status}: {result.message}{due} ({case_id})", err=True
     )
-    click.echo(f"hint: {result.hint or f'viano case show {case_id} says what is missing'}", err=True)
+    hint = result.hint or f"viano case show {case_id} says what is missing"
+    click.echo(f"hint: {addressed(hint, case_id, home, provider)}", err=True)
 
 
 @click.group()

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from viano_assets.cli.addressed import addressing
+from viano_assets.cli.answering import answered_by, who
 from viano_assets.cli.options import Output, common, emit, one_line
 from viano_assets.errors import InputError
 from viano_assets.package.store import CheckpointStore
 from viano_assets.partitions import CaseRevision, check_case_id
-from viano_assets.phases.protocols import Phase
+from viano_assets.phases.protocols import DispatchStatus, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from resources.llm.egress import EgressPreview
+    from resources.session import Session
 
 MODEL_PHASES = (Phase.INTERPRETATION, Phase.HYPOTHESES, Phase.INVESTIGATION, Phase.DIAGNOSIS)
 
@@ -35,32 +38,51 @@ MODEL_PHASES = (Phase.INTERPRETATION, Phase.HYPOTHESES, Phase.INVESTIGATION, Pha
 def egress(out: Output, case_id: str, phase: str, provider: str | None) -> None:
     """Show the exact bytes that the next model call of CASE would send; nothing is sent or booked."""
     check_case_id(case_id)
-    previews = _previews(out.home, case_id, Phase(phase), provider)
-    document = {"case_id": case_id, "phase": phase, "previews": [item.as_json() for item in previews]}
-    emit(out, document, "\n\n".join(map(_shown, previews)))
+    from resources.session import Session  # noqa: PLC0415
+
+    with addressing(case_id, out.home):
+        session = Session.open(out.home, provider=provider, preview=True)
+        previews = _previews(session, case_id, Phase(phase), named=provider is not None)
+    document = {
+        "case_id": case_id,
+        "phase": phase,
+        "profile": session.gateway.profile,
+        "previews": [item.as_json() for item in previews],
+    }
+    head = f"profile {session.gateway.profile}"
+    if provider is None:
+        others = [name for name in session.gateway.config.profile_names() if name != session.gateway.profile]
+        known = f": {', '.join(others)}" if others else ""
+        head += f" (the configured default; --provider NAME shows another{known})"
+    emit(out, document, "\n\n".join([head, *map(_shown, previews)]))
 
 
-def _previews(home: Path, case_id: str, phase: Phase, provider: str | None) -> Sequence[EgressPreview]:
+def _previews(session: Session, case_id: str, phase: Phase, *, named: bool) -> Sequence[EgressPreview]:
     """Run the phase up to its model call.
 
     Raises:
         InputError: `no_model_call`; the phase is finished, waiting or cannot start.
     """
     from resources.llm.gateway import EgressShown  # noqa: PLC0415
-    from resources.session import Session  # noqa: PLC0415
 
-    session = Session.open(home, provider=provider, preview=True)
     try:
         result = asyncio.run(session.run_phase(case_id, phase))
     except EgressShown as shown:
         return shown.previews
-    raise InputError(
-        "no_model_call",
-        f"{phase.value} is {result.status.value} and calls no model"
-        + (f": {result.message}" if result.message else ""),
-        where=case_id,
-        hint=result.hint or "name a phase that has not run yet; viano case show tells which have",
+    answers = answered_by(session.store, result.head, result.head.revision)
+    mine = [answer for answer in answers if phase.value in answer["phases"]]
+    finished = result.status is DispatchStatus.COMPLETED
+    message = f"{phase.value} of revision {result.head.revision} is {result.status.value} and calls no model"
+    message += f"; it was answered by {who(mine)}" if finished and mine else ""
+    message += f": {result.message}" if result.message else ""
+    provider = session.gateway.profile if named else "NAME"
+    profiles = ", ".join(session.gateway.config.profile_names())
+    again = (
+        "name a phase that has not run yet, or see what a new revision would send: viano case reopen "
+        f"{case_id} --again, then viano case egress {case_id} --phase {phase.value} --provider {provider}"
+        f" (known: {profiles})"
     )
+    raise InputError("no_model_call", message, where=case_id, hint=result.hint or again)
 
 
 def _shown(preview: EgressPreview) -> str:

@@ -29,6 +29,7 @@ from viano_assets.phases.protocols import (
     PhaseResult,
     Store,
 )
+from viano_assets.phases.remedies import NEEDS_RETRY_ID, remedy, run_command
 from viano_assets.phases.wire import ValidationIssue
 
 DEFAULT_ATTEMPT = "attempt-1"
@@ -428,7 +429,7 @@ def standing_block(head: Head, phase: Phase) -> PhaseResult | None:
         head,
         code=overlay.code,
         message=overlay.message,
-        hint=f"remove the cause, then run `viano case resume {head.case_id}`",
+        hint=remedy(head),
     )
 
 
@@ -457,7 +458,8 @@ def exhausted(store: Store, head: Head, phase: Phase, limit: int) -> PhaseResult
         phase,
         "invalid_answers_exhausted",
         f"{limit} answers of the model were rejected in {phase.value}",
-        hint=f"read errors/ in the package, then `viano case reopen {head.case_id}` with another provider",
+        hint=f"read errors/ in the package, then: viano case reopen {head.case_id} --again"
+        f" && {run_command(head)} --provider OTHER",
     )
 
 
@@ -483,11 +485,9 @@ def waiting(store: Store, phase: Phase, outcome: CallOutcome) -> PhaseResult:
         message=outcome.message,
         not_before=outcome.not_before,
     )
-    hint = (
-        f"remove the cause, then run `viano case resume {head.case_id}`"
-        if kind == "blocked"
-        else "dispatch again when due"
-    )
+    hint = remedy(head) if kind == "blocked" else "dispatch again when due"
+    if kind == "blocked" and outcome.call_path is None and outcome.code in NEEDS_RETRY_ID:
+        hint = f"nothing was sent, this is what was recorded before; {hint}"
     return PhaseResult(
         phase,
         status,

@@ -7,6 +7,7 @@ section 11). `run_case` drives the phases in order and never runs one whose pred
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -73,6 +74,8 @@ async def drive(
         head = assembled(store, store.latest(case_id))
         at_start = invalid_attempts(head, phase)
         for number in range(1, MAX_DISPATCHES + 1):
+            # A model that answers at once never suspends: only here can the loop deliver an interrupt.
+            await asyncio.sleep(0)
             before = invalid_attempts(head, phase)
             attempt = _attempt_id(attempt_id, before, at_start)
             result = await builder.build(case_id, attempt_id=attempt, retry_id=retry_id)
