@@ -12,6 +12,9 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 from tests.support.graph import blind_case, materialise, small_case
 from viano_assets.assets.specs import ASSET_OF_PHASE, CASE, CHECKS
 from viano_assets.package.store import CheckpointStore
+from viano_assets.phases.diagnosis.places import view_places
+from viano_assets.phases.diagnosis.summary import location_text
+from viano_assets.phases.diagnosis.view import case_view
 from viano_assets.phases.protocols import Phase
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.PreviewWarning", "ignore::dagster.BetaWarning")
@@ -45,6 +48,17 @@ def test_one_partition_passes_all_phases_with_readable_metadata(
     assert materialization.tags is not None
     assert len(materialization.tags["dagster/data_version"]) == 64
     assert {"summary", "verdict", "where", "spend"} <= set(materialization.metadata)
+    where = materialization.metadata["where"]
+    assert isinstance(where, dg.MarkdownMetadataValue)
+    assert where.value is not None
+    store = CheckpointStore(tmp_path / "home")
+    places = view_places(case_view(store, store.latest("CRANE-17"), 1))
+    lines = where.value.splitlines()[2:]
+    assert [" ".join(line.split()) for line in lines] == [
+        " ".join(f"- {place.kind} `{location_text(place.item)}` ({place.item['basis']})".split())
+        for place in places
+    ]
+    assert lines
 
 
 def test_a_range_succeeds_whole(tmp_path: Path, instance: dg.DagsterInstance) -> None:

@@ -16,8 +16,11 @@ from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.evidence.verify import verify_records
 from viano_assets.package.model import Head
 from viano_assets.phases.common import artifact_path, read_json
+from viano_assets.phases.diagnosis.places import heading, view_places
+from viano_assets.phases.diagnosis.summary import limits_shown, location_text
 from viano_assets.phases.diagnosis.view import case_view, evidence_records
 from viano_assets.phases.investigation.summary import balance_series, evidence_rows
+from viano_assets.phases.markdown import code
 from viano_assets.phases.protocols import Phase
 
 MAIN = {
@@ -96,12 +99,12 @@ def _verdict(diagnosis: Mapping[str, Any]) -> str:
     return f"inconclusive, {diagnosis['inconclusive_kind']}: {diagnosis['final_reason']}"
 
 
-def _place(item: Mapping[str, Any]) -> str:
-    if item.get("table"):
-        key = ", ".join(f"{name}={value}" for name, value in (item.get("key") or {}).items())
-        return f"{item['table']} [{key}]" if key else str(item["table"])
-    line = f":{item['line_start']}" if item.get("line_start") else ""
-    return f"{item['path']}{line}  {item.get('symbol') or ''}".rstrip()
+def _where(view: Mapping[str, Any]) -> str | None:
+    """Return the places as Markdown, one a line, in the order of the report; None when there is none."""
+    places = view_places(view)
+    first = f"##### {heading(confirmed=view['diagnosis']['status'] == 'confirmed')}"
+    lines = [f"- {kind} {code(location_text(item))} ({item['basis']})" for kind, item in places]
+    return "\n".join([first, "", *lines]) if lines else None
 
 
 class _Own:
@@ -153,7 +156,7 @@ def _investigation(session: Session, head: Head, revision: int) -> _Own:
         "evidence": [row._asdict() for row in evidence_rows(records)][:200],
         "evidence records": len(records),
         "hypotheses": "\n".join(map(_standing, view["hypotheses"])),
-        "not examined": view["not_examined"],
+        "not examined": limits_shown(view["not_examined"], view["hypotheses"]),
         "spend": view["spend"],
     }
     return _Own(metadata, [_settled(session, head, revision), _resolves(session, head, records)])
@@ -191,10 +194,9 @@ def _diagnosis(session: Session, head: Head, revision: int) -> _Own:
     foreign = sorted(cited - stored)
     confirmed = diagnosis["status"] == "confirmed"
     tested = [h["id"] for h in view["hypotheses"] if (h["countercheck"] or {}).get("adequate")]
-    places = view["localisation"]
     metadata = {
         "verdict": _verdict(diagnosis),
-        "where": "\n".join(_place(p) for p in (places["rows"] or places["symbols"] or places["files"])[:5]),
+        "where": _where(view),
         "deciding question": view["deciding_question"],
         "spend": view["spend"],
     }

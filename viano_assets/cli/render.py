@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 from rich import box
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from viano_assets.errors import StorageError
 from viano_assets.package.model import Head
 from viano_assets.phases.common import artifact_path, read_json
+from viano_assets.phases.diagnosis.places import heading, view_places
+from viano_assets.phases.diagnosis.summary import limits_shown, location_text
 from viano_assets.phases.protocols import Phase, Store
 
 EXCERPT_LINES = 12
@@ -46,31 +47,61 @@ def one_line_keep_indent(line: str) -> str:
     )
 
 
-def _place(item: Mapping[str, Any]) -> str:
-    if item.get("path"):
-        span = ""
-        if item.get("line_start"):
-            span = f":{item['line_start']}"
-            if item.get("line_end") and item["line_end"] != item["line_start"]:
-                span += f"-{item['line_end']}"
-        symbol = f"  {item['symbol']}" if item.get("symbol") else ""
-        return f"{item['path']}{span}{symbol}"
-    if item.get("table"):
-        key = item.get("key") or {}
-        keys = ", ".join(f"{name}={value}" for name, value in key.items())
-        column = f".{item['column']}" if item.get("column") else ""
-        return f"{item['table']}{column}" + (f" [{keys}]" if keys else "")
-    return ""
-
-
 def _heading(console: Console, text: str) -> None:
     console.print()
     console.print(Text(text, style="bold underline"))
 
 
+def _prose(console: Console, text: object, *, lead: str = "", style: str = "") -> None:
+    """Print a text wrapped at words, without blanks at the line ends; later lines stand under the first."""
+    blank = " " * len(lead)
+    _wrapped(console, Text(_clean(text), style=style), lead, blank)
+
+
+def _wrapped(console: Console, text: Text, lead: str = "", blank: str = "") -> None:
+    start = lead
+    for line in text.wrap(console, max(console.width - len(lead), 20)):
+        line.rstrip()
+        console.print(Text(start).append_text(line), soft_wrap=True)
+        start = blank
+
+
+def _lines(console: Console, text: str) -> None:
+    """Print lines as they are indented, wrapped under their own indentation."""
+    for line in text.splitlines():
+        body = line.lstrip(" ")
+        _prose(console, body, lead=" " * (len(line) - len(body)))
+
+
 def _bullets(console: Console, items: Sequence[object]) -> None:
     for item in items:
-        console.print(Padding(Text("• " + _clean(item)), (0, 0, 0, 2), expand=False))
+        _prose(console, item, lead="  • ")
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {one if count == 1 else many}"
+
+
+STATES: Mapping[str, str] = {
+    "RECEIVED": "received",
+    "ASSEMBLED": "imported, not run",
+    "INTERPRETING": "in interpretation",
+    "GENERATING_HYPOTHESES": "in hypotheses",
+    "INVESTIGATING_HYPOTHESES": "in investigation",
+    "BUILDING_DIAGNOSIS": "in diagnosis",
+    "BUILDING_CHANGE_REQUEST": "in change request",
+    "OUTPUT_READY": "finished",
+    "FAILED_TO_ANALYZE": "inconclusive",
+    "DAMAGED": "damaged",
+}
+"""What a lifecycle state is called for people. An inconclusive end is a result, no failure."""
+
+
+def state_words(state: str, overlay: str | None = None) -> str:
+    """Return a lifecycle state in words, a halt that lies over it first."""
+    words = STATES.get(state, state.replace("_", " ").lower())
+    return f"{overlay}, {words}" if overlay else words
 
 
 def print_case(view: Mapping[str, Any], *, home: Path, report_file: Path | None = None) -> None:
@@ -78,32 +109,33 @@ def print_case(view: Mapping[str, Any], *, home: Path, report_file: Path | None 
     console = _console()
     console.print()
     title = Text(f"{view['case_id']}  revision {view['analysis_revision']}", style="bold")
-    title.append(f"   {view['state']}", style="cyan")
+    overlay = view.get("overlay")
+    title.append(f"   {state_words(view['state'], overlay['kind'] if overlay else None)}", style="cyan")
+    title.append(f"   {view['state']}", style="dim")
     console.print(title)
     if view.get("interrupted"):
-        console.print(Text(_clean(view["interrupted"]), style="yellow"))
-    if view.get("overlay"):
-        overlay = view["overlay"]
-        console.print(
-            Text(f"{overlay['kind']}: {_clean(overlay['message'])} ({overlay['code']})", style="yellow")
-        )
+        _prose(console, view["interrupted"], style="yellow")
+    if overlay:
+        _prose(console, f"{overlay['kind']}: {overlay['message']} ({overlay['code']})", style="yellow")
     _diagnosis(console, view)
     _localisation(console, view)
     _evidence(console, view)
     _hypotheses(console, view.get("hypotheses") or [])
     if view.get("not_examined"):
         _heading(console, "Not examined")
-        _bullets(console, _folded(view["not_examined"]))
+        _bullets(console, _folded(limits_shown(view["not_examined"], view.get("hypotheses") or [])))
     _spend(console, view.get("spend") or {})
     _where_next(console, view, home, report_file)
 
 
 def _folded(items: Sequence[str]) -> list[str]:
     """Return the limits with the tools nobody asked folded into one line at the end."""
-    suffix = " was never asked"
-    unasked = [item.removesuffix(suffix) for item in items if item.endswith(suffix)]
-    kept = [item for item in items if not item.endswith(suffix)]
-    return [*kept, f"tools never asked: {', '.join(unasked)}"] if unasked else kept
+    kept = list(items)
+    for suffix, lead in ((" was never asked", "tools never asked"), (" wurde nie gefragt", "nie gefragt")):
+        unasked = [item.removesuffix(suffix) for item in kept if item.endswith(suffix)]
+        kept = [item for item in kept if not item.endswith(suffix)]
+        kept += [f"{lead}: {', '.join(unasked)}"] if unasked else []
+    return kept
 
 
 def _diagnosis(console: Console, view: Mapping[str, Any]) -> None:
@@ -124,13 +156,13 @@ def _diagnosis(console: Console, view: Mapping[str, Any]) -> None:
     console.print(verdict)
     cause = diagnosis.get("root_cause")
     if cause:
-        console.print(Text(_clean(cause["summary"])))
-        console.print(Text(_clean(cause["technical_description"])))
+        _prose(console, cause["summary"])
+        _prose(console, cause["technical_description"])
     if diagnosis.get("final_reason"):
-        console.print(Text(_clean(diagnosis["final_reason"])))
+        _prose(console, diagnosis["final_reason"])
     if view.get("deciding_question"):
         _heading(console, "The question that would decide it")
-        console.print(Text(_clean(view["deciding_question"])))
+        _prose(console, view["deciding_question"])
     for title, key in (
         ("What remains uncertain", "remaining_uncertainty"),
         ("What a person should do next", "review_actions"),
@@ -140,41 +172,48 @@ def _diagnosis(console: Console, view: Mapping[str, Any]) -> None:
             _bullets(console, diagnosis[key])
 
 
-def _ranked_places(view: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:
-    """Return the places to show, those of the cause first; retrieved ones only while nothing is confirmed."""
-    localisation, diagnosis = view.get("localisation") or {}, view.get("diagnosis") or {}
-    cited: list[tuple[Mapping[str, Any], str]] = []
-    retrieved: list[tuple[Mapping[str, Any], str]] = []
-    for kind in ("rows", "symbols", "files"):
-        items = localisation.get(kind) or []
-        cited += [(item, kind) for item in items if item["basis"] == "cited"][:4]
-        retrieved += [(item, kind) for item in items if item["basis"] != "cited"][:2]
-    if diagnosis.get("status") != "confirmed" or not cited:
-        return [*cited, *retrieved]
-    cause = (diagnosis.get("root_cause") or {}).get("evidence_ids") or []
-    first: Mapping[str, Any] = next(
-        (r for r in view.get("evidence") or [] if cause and r["evidence_id"] == cause[0]), {}
+def _resting_on(view: Mapping[str, Any], item: Mapping[str, Any]) -> list[str]:
+    """Return the cited records that stand at a place; of a file all that localisation counts to it."""
+    if item.get("evidence_ids"):
+        return list(item["evidence_ids"])
+    return [r["evidence_id"] for r in view.get("evidence") or [] if r["cited"] and _at(r, item)]
+
+
+def _at(record: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+    if item.get("table"):
+        return bool(record["table"] == item["table"] and record["key"] == item.get("key"))
+    start, end = item.get("line_start"), item.get("line_end")
+    if record["path"] != item["path"] or record["line_start"] is None or start is None:
+        return False
+    return bool(
+        record["line_start"] <= (end or start) and start <= (record["line_end"] or record["line_start"])
     )
-    names = {first.get("table") or first.get("path")}
-    return sorted(cited, key=lambda place: (place[0].get("table") or place[0].get("path")) not in names)
 
 
 def _localisation(console: Console, view: Mapping[str, Any]) -> None:
-    rows = _ranked_places(view)
-    if not rows:
+    places = view_places(view)
+    if not places:
         return
-    _heading(console, "Where")
+    _heading(console, heading(confirmed=(view.get("diagnosis") or {}).get("status") == "confirmed"))
     table = Table(box=None, show_header=True, pad_edge=False, header_style="dim")
     for name in ("kind", "place", "basis", "evidence"):
         table.add_column(name, overflow="fold")
-    for item, kind in rows:
+    for kind, item in places:
         table.add_row(
-            Text(kind[:-1]),
-            Text(_clean(_place(item))),
+            Text(kind),
+            Text(_clean(location_text(item))),
             Text(item["basis"]),
-            Text(_ids(item.get("evidence_ids") or [])),
+            Text(_ids(_resting_on(view, item))),
         )
-    console.print(table)
+    _print_table(console, table)
+
+
+def _print_table(console: Console, table: Table) -> None:
+    """Print a table without blanks at the line ends."""
+    for line in console.render_lines(table, pad=False):
+        row = Text.assemble(*((segment.text, segment.style or "") for segment in line))
+        row.rstrip()
+        console.print(row, soft_wrap=True)
 
 
 def _ids(identifiers: Sequence[str]) -> str:
@@ -213,7 +252,7 @@ def _evidence(console: Console, view: Mapping[str, Any]) -> None:
     _heading(console, "Evidence, quoted from the inputs")
     for record, role in quoted:
         head = Text(f"{record['evidence_id']}  ", style="bold")
-        head.append(_clean(_place(record)) or record["tool"])
+        head.append(_clean(location_text(record)) or record["tool"])
         head.append(f"   {role}", style="cyan")
         head.append(f"   {record['completeness']}, {record['tool']}", style="dim")
         console.print(head, soft_wrap=True)
@@ -221,9 +260,10 @@ def _evidence(console: Console, view: Mapping[str, Any]) -> None:
         shown = lines[:EXCERPT_LINES]
         for line in shown:
             cut = line[: EXCERPT_COLUMNS - 1] + "…" if len(line) > EXCERPT_COLUMNS else line
-            console.print(Text("  │ " + one_line_keep_indent(cut)), soft_wrap=True)
+            console.print(Text(("  │ " + one_line_keep_indent(cut)).rstrip()), soft_wrap=True)
         if len(lines) > len(shown):
-            console.print(Text(f"  │ … {len(lines) - len(shown)} more lines", style="dim"))
+            more = counted(len(lines) - len(shown), "more line", "more lines")
+            console.print(Text(f"  │ … {more}", style="dim"))
 
 
 def _hypotheses(console: Console, hypotheses: Sequence[Mapping[str, Any]]) -> None:
@@ -233,15 +273,20 @@ def _hypotheses(console: Console, hypotheses: Sequence[Mapping[str, Any]]) -> No
     for item in hypotheses:
         line = Text(f"{item['id']}  ", style="bold")
         line.append(_clean(item["title"]))
-        standing = item.get("verdict") or item.get("status") or ""
-        level = (item.get("effective_confidence") or "").replace("_", " ")
-        line.append(f"   {standing}" + (f", {level}" if level else ""), style="cyan")
-        console.print(line)
+        line.append(f"   {_standing(item)}", style="cyan")
+        _wrapped(console, line)
         if item.get("reason"):
-            console.print(Padding(Text(_clean(item["reason"]), style="dim"), (0, 0, 0, 4), expand=False))
+            _prose(console, item["reason"], lead="    ", style="dim")
         for side in ("support", "against"):
             if item.get(side):
                 console.print(Text(f"    {side}: {_ids(item[side])}", style="dim"))
+
+
+def _standing(item: Mapping[str, Any]) -> str:
+    """Return verdict (else status) and confidence, said once when they are the same."""
+    standing = item.get("verdict") or item.get("status") or ""
+    level = (item.get("effective_confidence") or "").replace("_", " ")
+    return ", ".join(dict.fromkeys(word for word in (standing.replace("_", " "), level) if word))
 
 
 def _spend(console: Console, spend: Mapping[str, Any]) -> None:
@@ -249,12 +294,9 @@ def _spend(console: Console, spend: Mapping[str, Any]) -> None:
         return
     cost = "unknown price" if spend.get("cost") is None else f"{spend['cost']:.4f}"
     _heading(console, "Spend")
-    console.print(
-        Text(
-            f"{spend.get('units', 0)} investigation units, {spend.get('tokens_in', 0)} tokens in, "
-            f"{spend.get('tokens_out', 0)} out, cost {cost}, {spend.get('seconds', 0):.1f} s"
-        )
-    )
+    units = counted(spend.get("units", 0), "investigation unit", "investigation units")
+    tokens = f"{spend.get('tokens_in', 0)} tokens in, {spend.get('tokens_out', 0)} out"
+    console.print(Text(f"{units}, {tokens}, cost {cost}, {spend.get('seconds', 0):.1f} s"))
 
 
 def _where_next(console: Console, view: Mapping[str, Any], home: Path, report_file: Path | None) -> None:
@@ -336,16 +378,17 @@ def print_case_list(rows: Sequence[Mapping[str, Any]], home: Path) -> None:
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("case", "state", "partition", "generation", "routing"):
         table.add_column(name)
+    table.add_column("lifecycle", style="dim")
     for row in rows:
-        state = row["state"] + (f" ({row['overlay']})" if row.get("overlay") else "")
         table.add_row(
             row["case_id"],
-            state,
+            state_words(row["state"], row.get("overlay")),
             row.get("partition_key", ""),
             str(row.get("generation", "")),
             row.get("routing") or "",
+            row["state"],
         )
-    console.print(table)
+    _print_table(console, table)
 
 
 def print_reading(store: Store, head: Head, revision: int) -> None:
@@ -360,12 +403,12 @@ def print_reading(store: Store, head: Head, revision: int) -> None:
     console, case = _console(), load_case(store, head, revision)
     document = read_json(store, head, reading)
     _heading(console, "What the report says")
-    console.print(Text(_clean(interpretation_text(document, case))))
+    _lines(console, interpretation_text(document, case))
     register = artifact_path(Phase.HYPOTHESES, revision, "hypotheses.json")
     if register in head.files:
         statements = {item["id"]: item["text"] for item in document["statements"]}
         _heading(console, "Registered hypotheses")
-        console.print(Text(_clean(hypotheses_text(read_json(store, head, register), statements, case))))
+        _lines(console, hypotheses_text(read_json(store, head, register), statements, case))
 
 
 def explain_places(store: Store, head: Head) -> None:

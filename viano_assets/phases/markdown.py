@@ -10,6 +10,9 @@ import unicodedata
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>&|~$@]|:(?=//)|(?<=[Ww][Ww][Ww])\.")
 _LEADING = re.compile(r"^(?:[#+\-=]|\d+(?=[.)]))")
+TICKS = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+"""A quote between backticks, any number of them, as in Markdown."""
+
 _UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -21,7 +24,41 @@ def plain(text: str) -> str:
 
 def escape(text: str) -> str:
     """Return the text as literal inline Markdown on one line: it cannot format, link, embed or list."""
-    literal = _SPECIAL.sub(lambda match: f"\\{match[0]}", plain(text))
+    return _unlisted(_literal(plain(text)))
+
+
+def inline(text: str) -> str:
+    """Return the text like `escape`, with what it quotes between backticks as Markdown code.
+
+    Code is shown to the letter: nothing in it formats, and it cannot end before its own end.
+    """
+    parts: list[str] = []
+    end, flat = 0, plain(text)
+    for match in TICKS.finditer(flat):
+        if quote := match[2].strip():
+            parts += [_literal(flat[end : match.start()]), code(quote)]
+            end = match.end()
+    parts.append(_literal(flat[end:]))
+    return _unlisted("".join(parts))
+
+
+def code(text: str) -> str:
+    """Return the text on one line as Markdown code that ends where the text ends; empty for blank text."""
+    flat = plain(text)
+    if not flat:
+        return ""
+    longest = max((len(run) for run in re.findall("`+", flat)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if flat[0] == "`" or flat[-1] == "`" else ""
+    return f"{fence}{pad}{flat}{pad}{fence}"
+
+
+def _literal(flat: str) -> str:
+    return _SPECIAL.sub(lambda match: f"\\{match[0]}", flat)
+
+
+def _unlisted(literal: str) -> str:
+    """Return a line that starts no heading, list, quote or rule."""
     leading = _LEADING.match(literal)
     if leading is None:
         return literal

@@ -84,6 +84,16 @@ def test_page_numbers_lines_as_the_source_does(prepared: Prepared) -> None:
     assert "<i>13</i>    moored_ = false;" in page
 
 
+def test_clipped_code_lines_are_high_enough_for_underscores(prepared: Prepared) -> None:
+    """At the normal line height of a monospace font a hidden overflow cut the underscores off."""
+    store, _, names = prepared
+    _, page = published(store, confirmed(names))
+    rule = re.search(r"code\.gist\{([^}]*)\}", page)
+    assert rule is not None
+    height = re.search(r"line-height:([\d.]+)", rule[1])
+    assert "overflow:hidden" not in rule[1] or (height is not None and float(height[1]) >= 1.5)
+
+
 def test_inconclusive_page_names_the_question_and_the_actions(prepared: Prepared) -> None:
     store, _, names = prepared
     markdown, page = published(store, inconclusive(names))

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from viano_assets.phases.change_request.contract import ChangeRequest, Claim
 from viano_assets.phases.diagnosis.summary import location_text
 from viano_assets.phases.diagnosis.wording import Wording
-from viano_assets.phases.markdown import escape
+from viano_assets.phases.markdown import escape, inline
 
-VERSION = 2
+VERSION = 3
 """Version of the Markdown (docs/reading.md says when it changes)."""
 
 
@@ -22,7 +22,7 @@ def _lines(request: ChangeRequest, t: Wording) -> Iterator[str]:
     defect = request.defect
     yield from ("# " + t("Change request: {title}", title=escape(request.title)), "")
     yield from (f"## {t('Defect')}", "")
-    yield from (escape(defect.summary), "", escape(defect.description), "")
+    yield from (inline(defect.summary), "", inline(defect.description), "")
     level, names = t.words(defect.confidence.value), ", ".join(defect.evidence_ids)
     yield t("Confidence: {level}. Evidence: {names}.", level=level, names=names)
     yield from ("", f"## {t('Affected')}", "")
@@ -36,7 +36,7 @@ def _lines(request: ChangeRequest, t: Wording) -> Iterator[str]:
     yield from _claims(t("What must not change"), request.must_not_change)
     if request.remaining_uncertainty:
         yield from (f"## {t('Remaining uncertainty')}", "")
-        yield from (f"- {escape(text)}" for text in request.remaining_uncertainty)
+        yield from (f"- {inline(text)}" for text in request.remaining_uncertainty)
         yield ""
     yield from (f"## {t('Evidence')}", "")
     for item in request.evidence:
@@ -50,5 +50,5 @@ def _claims(title: str, claims: Sequence[Claim]) -> Iterator[str]:
         return
     yield from (f"## {title}", "")
     for claim in claims:
-        yield f"- {escape(claim.text)} ({', '.join((*claim.statement_ids, *claim.evidence_ids))})"
+        yield f"- {inline(claim.text)} ({', '.join((*claim.statement_ids, *claim.evidence_ids))})"
     yield ""

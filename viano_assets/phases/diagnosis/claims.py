@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-_TICKS = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+from viano_assets.phases.markdown import TICKS
+
 _FENCE_INFO = re.compile(r"\A[A-Za-z0-9+#-]*[ \t]*\r?\n")
 _MARKS = re.compile(r"[“„\"]([^“”„\"\n]{3,})[”“\"]|«([^«»\n]{3,})»")
 _CODE_LIKE = re.compile(r"[(){}\[\];=<>|&]|::|->|[A-Za-z0-9]_[A-Za-z0-9]")
@@ -69,10 +70,10 @@ class Claims(NamedTuple):
 def claims_of(text: str) -> Claims:
     """Return the literal claims of one text."""
     quotes: list[str] = []
-    for ticks, inner in _TICKS.findall(text):
+    for ticks, inner in TICKS.findall(text):
         body = _FENCE_INFO.sub("", inner) if len(ticks) >= 3 else inner
         quotes.append(body.strip())
-    prose = _TICKS.sub(" \N{REPLACEMENT CHARACTER} ", text)
+    prose = TICKS.sub(" \N{REPLACEMENT CHARACTER} ", text)
     for match in _MARKS.finditer(prose):
         inner = (match[1] or match[2]).strip()
         if _CODE_LIKE.search(inner):
@@ -92,7 +93,7 @@ def split_quotes(text: str) -> list[str]:
     """Split a text at its backtick quotes: prose, quote, prose, … in turn, starting and ending with prose."""
     parts: list[str] = []
     end = 0
-    for match in _TICKS.finditer(text):
+    for match in TICKS.finditer(text):
         parts += [text[end : match.start()], match[2].strip()]
         end = match.end()
     return [*parts, text[end:]]

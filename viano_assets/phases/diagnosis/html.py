@@ -17,12 +17,15 @@ from viano_assets.phases.diagnosis.ground import quoted_at
 from viano_assets.phases.diagnosis.summary import (
     HARMLESS,
     confidence_text,
+    document_places,
     end_text,
     firmness,
+    limits_shown,
     location_text,
+    more_lines,
     place_text,
     places_title,
-    ranked_places,
+    stored_lines,
     tested_text,
 )
 from viano_assets.phases.diagnosis.wording import Wording
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-VERSION = 2
+VERSION = 3
 """Version of the page (docs/reading.md says when it changes)."""
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
@@ -127,11 +130,14 @@ def diagnosis_html(document: Mapping[str, Any], records: Mapping[str, EvidenceRe
         diagnosis=diagnosis,
         hypotheses=hypotheses,
         cards=cards,
-        places=ranked_places(document),
+        places=document_places(document, records),
+        limits=limits_shown(document["not_examined"], document["hypotheses"]),
         places_title=places_title(document),
         confidence=confidence_text(document),
         firmness=firmness(document),
         t=t,
+        more_lines=more_lines,
+        stored_lines=stored_lines,
         words=t.words,
         tested=[tested_text(t, item["evaluation"]["countercheck"]) for item in hypotheses],
         ends=[end_text(t, item) for item in hypotheses],

@@ -7,10 +7,11 @@ from typing import Any
 
 from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.phases.diagnosis.claims import text_lines
-from viano_assets.phases.diagnosis.wording import Wording
-from viano_assets.phases.markdown import escape
+from viano_assets.phases.diagnosis.places import Place, heading, ranked_places, shown_records
+from viano_assets.phases.diagnosis.wording import GERMAN, Wording
+from viano_assets.phases.markdown import escape, inline
 
-VERSION = 2
+VERSION = 3
 """Version of the Markdown (docs/reading.md says when it changes)."""
 
 EXCERPT_LINES = 20
@@ -64,7 +65,7 @@ def diagnosis_markdown(document: Mapping[str, Any], records: Mapping[str, Eviden
     """Return the deterministic, escaped summary of a result document."""
     blocks = (
         _verdict(document),
-        _places(document),
+        _places(document, records),
         _evidence(document, records),
         _hypotheses(document, records),
         _limits(document),
@@ -149,9 +150,21 @@ def rejected_text(document: Mapping[str, Any]) -> str | None:
 
 def places_title(document: Mapping[str, Any]) -> str:
     """Return the heading of the ranked places: a claim only when the cause is confirmed."""
-    claim = document["diagnosis"]["status"] == "confirmed"
-    t = Wording.of(document)
-    return t("Where") if claim else t("Where to look first (a ranking, not a claim)")
+    return Wording.of(document)(heading(confirmed=document["diagnosis"]["status"] == "confirmed"))
+
+
+def more_lines(t: Wording, count: int) -> str:
+    """Return how many lines are folded away or left out."""
+    return t("1 more line") if count == 1 else t("{count} more lines", count=count)
+
+
+def stored_lines(t: Wording, count: int) -> str:
+    """Return how many lines only the package holds."""
+    one, many = (
+        "1 further line is stored in the package.",
+        "{count} further lines are stored in the package.",
+    )
+    return t(one) if count == 1 else t(many, count=count)
 
 
 def _verdict(document: Mapping[str, Any]) -> Iterator[str]:
@@ -159,30 +172,28 @@ def _verdict(document: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"# {escape(document['title'])}", "", f"**{escape(headline(document))}**", "")
     cause = diagnosis["root_cause"]
     if cause is not None:
-        yield from (escape(cause["summary"]), "", escape(cause["technical_description"]), "")
+        yield from (inline(cause["summary"]), "", inline(cause["technical_description"]), "")
     confidence = t("Confidence: {text}", text=escape(confidence_text(document)))
-    yield from (escape(diagnosis["final_reason"]), "", confidence, "")
+    yield from (inline(diagnosis["final_reason"]), "", confidence, "")
     if document["deciding_question"]:
         title = t("The question that would decide it")
-        yield from (f"## {title}", "", escape(document["deciding_question"]), "")
+        yield from (f"## {title}", "", inline(document["deciding_question"]), "")
     yield from _list(t("What a person should do next"), diagnosis["review_actions"])
 
 
-def ranked_places(document: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the five best places of each kind; the kind of the best cited evidence comes first."""
-    ranked = document["localisation"]
-    best = (document["cited_kinds"] or ["symbols"])[0]
-    kinds = ("rows", "symbols", "files") if best == "rows" else ("symbols", "files", "rows")
-    return [(kind[:-1], place) for kind in kinds for place in ranked[kind][:5]]
+def document_places(document: Mapping[str, Any], records: Mapping[str, EvidenceRecord]) -> list[Place]:
+    """Return the places of a result document in the order in which people are shown them."""
+    shown = shown_records(records[name] for name in document["shown_evidence"] if name in records)
+    return ranked_places(document["localisation"], document["diagnosis"], shown)
 
 
-def _places(document: Mapping[str, Any]) -> Iterator[str]:
-    ranked = document["localisation"]
-    if not any(ranked.values()):
+def _places(document: Mapping[str, Any], records: Mapping[str, EvidenceRecord]) -> Iterator[str]:
+    places = document_places(document, records)
+    if not places:
         return
     t = Wording.of(document)
     yield from (f"## {places_title(document)}", "")
-    for kind, place in ranked_places(document):
+    for kind, place in places:
         yield f"- {t.words(kind)}: {escape(location_text(place))} ({t.words(place['basis'])})"
     yield ""
 
@@ -201,7 +212,7 @@ def _evidence(document: Mapping[str, Any], records: Mapping[str, EvidenceRecord]
         lines, more = excerpt_lines(record)
         yield from (f"    {line}" for line in lines)
         if more:
-            yield f"    … {t('{count} more lines', count=more)}"
+            yield f"    … {more_lines(t, more)}"
         yield ""
 
 
@@ -212,19 +223,19 @@ def _hypotheses(document: Mapping[str, Any], records: Mapping[str, EvidenceRecor
         evaluation = item["evaluation"]
         yield f"### {item['id']}: {escape(item['title'])}"
         yield ""
-        yield f"{t.words(evaluation['verdict'])}. {escape(evaluation['reason'])}"
+        yield f"{t.words(evaluation['verdict'])}. {inline(evaluation['reason'])}"
         yield ""
         for side, title in (("support", t("For")), ("against", t("Against"))):
             if evaluation[side]:
                 yield f"- {title}: {escape('; '.join(_cite(name, records) for name in evaluation[side]))}"
         for entry in evaluation["contradictions"]:
-            yield f"- {t('Contradiction')} {entry['evidence_id']}: {escape(entry['explanation'])}"
+            yield f"- {t('Contradiction')} {entry['evidence_id']}: {inline(entry['explanation'])}"
         check = evaluation["countercheck"]
         found = " ".join(check["evidence_ids"])
-        yield f"- {tested_text(t, check)}: {escape(check['reason'])} {found}".rstrip()
+        yield f"- {tested_text(t, check)}: {inline(check['reason'])} {found}".rstrip()
         yield f"- {end_text(t, item)}"
         yield from (
-            f"- {t('Open question')}: {escape(text)}"
+            f"- {t('Open question')}: {inline(text)}"
             for text in (*item.get("open_questions", ()), *item["questions"])
         )
         yield ""
@@ -253,8 +264,39 @@ def _cite(name: str, records: Mapping[str, EvidenceRecord]) -> str:
 def _limits(document: Mapping[str, Any]) -> Iterator[str]:
     t = Wording.of(document)
     yield from _list(t("Remaining uncertainty"), document["diagnosis"]["remaining_uncertainty"])
-    yield from _list(t("Not examined"), document["not_examined"])
+    yield from _list(t("Not examined"), limits_shown(document["not_examined"], document["hypotheses"]))
     yield from _list(t("How firm it is"), firmness(document))
+
+
+def limits_shown(limits: Sequence[str], hypotheses: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what was not examined, said so that it agrees with the final evaluation.
+
+    A hypothesis the investigation never judged may still be judged at the end: then both is said.
+    `hypotheses` are those of a result document or of a case view.
+    """
+    cited = {str(item["id"]): _evaluated(item) for item in hypotheses}
+    return [_agreeing(text, cited) for text in limits]
+
+
+def _evaluated(item: Mapping[str, Any]) -> list[str]:
+    evaluation = item["evaluation"] if "evaluation" in item else item if item.get("verdict") else None
+    if not evaluation:
+        return []
+    tested = (evaluation.get("countercheck") or {}).get("evidence_ids") or ()
+    return list(dict.fromkeys([*evaluation["support"], *evaluation["against"], *tested]))
+
+
+def _agreeing(text: str, cited: Mapping[str, Sequence[str]]) -> str:
+    said = "{hypothesis} was never judged by evidence"
+    for language, template in (("en", said), ("de", GERMAN[said])):
+        name = text.removesuffix(template.removeprefix("{hypothesis}"))
+        if name != text and cited.get(name):
+            return Wording(language)(
+                "{hypothesis} was never judged in the investigation; the final evaluation cites {names}",
+                hypothesis=name,
+                names=", ".join(cited[name]),
+            )
+    return text
 
 
 def firmness(document: Mapping[str, Any]) -> list[str]:
@@ -265,4 +307,4 @@ def firmness(document: Mapping[str, Any]) -> list[str]:
 
 def _list(title: str, items: Sequence[str]) -> Iterator[str]:
     if items:
-        yield from (f"## {title}", "", *(f"- {escape(text)}" for text in items), "")
+        yield from (f"## {title}", "", *(f"- {inline(text)}" for text in items), "")

@@ -43,9 +43,9 @@ GERMAN: Mapping[str, str] = {
         "Welche Beobachtung ist nach {one} zu erwarten und nach {two} ausgeschlossen?"
     ),
     "confirmed: {name}": "bestätigt: {name}",
-    "inconclusive: {kind}": "nicht entschieden: {kind}",
+    "inconclusive: {kind}": "kein eindeutiges Ergebnis: {kind}",
     "Cause confirmed": "Ursache bestätigt",
-    "Inconclusive: {kind}": "Nicht entschieden: {kind}",
+    "Inconclusive: {kind}": "Kein eindeutiges Ergebnis: {kind}",
     " (requested: {level})": " (verlangt: {level})",
     "reliability of this level: {status}": "Verlässlichkeit dieser Stufe: {status}",
     "reliability of this level: {right} of {n} known cases right": (
@@ -95,6 +95,8 @@ GERMAN: Mapping[str, str] = {
     "Open question": "Offene Frage",
     "Evidence": "Belege",
     "carries the cause": "trägt die Ursache",
+    "1 more line": "1 weitere Zeile",
+    "1 further line is stored in the package.": "1 weitere Zeile ist im Paket gespeichert.",
     "{count} more lines": "{count} weitere Zeilen",
     "{count} further lines are stored in the package.": ("{count} weitere Zeilen sind im Paket gespeichert."),
     "How it was looked for: {tool}": "Wie gesucht wurde: {tool}",
@@ -108,6 +110,9 @@ GERMAN: Mapping[str, str] = {
         "die Ergebnisse von {tool} wurden für {hypothesis} nie beurteilt"
     ),
     "{hypothesis} was never judged by evidence": "{hypothesis} wurde nie an Belegen beurteilt",
+    "{hypothesis} was never judged in the investigation; the final evaluation cites {names}": (
+        "{hypothesis} wurde in der Untersuchung nie beurteilt; die abschließende Bewertung zitiert {names}"
+    ),
     "nothing was taken from {path}": "nichts wurde aus {path} entnommen",
     "{tool} was never asked": "{tool} wurde nie gefragt",
     "This no longer happens: {text}": "Das geschieht nicht mehr: {text}",
@@ -157,7 +162,7 @@ GERMAN_WORDS: Mapping[str, str] = {
     "confirmed": "bestätigt",
     "file": "Datei",
     "finished": "beendet",
-    "inconclusive": "nicht entschieden",
+    "inconclusive": "ohne eindeutiges Ergebnis",
     "inconclusive_kind": "Art des offenen Ergebnisses",
     "insufficient_information": "zu wenig Information",
     "intended_behaviour": "beabsichtigtes Verhalten",
@@ -183,7 +188,7 @@ GERMAN_WORDS: Mapping[str, str] = {
     "truncated": "abgeschnitten",
     "unassessed": "nicht bewertet",
     "unavailable": "nicht verfügbar",
-    "undecided": "unentschieden",
+    "undecided": "mehrere Erklärungen bleiben möglich",
     "undetermined": "unbestimmt",
     "weakened": "geschwächt",
 }

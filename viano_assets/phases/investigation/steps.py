@@ -202,7 +202,8 @@ class DispatchSteps:
                 {"action": plan.action_id, "evidence": list(result.evidence_ids)},
             )
         if decision.loop_end is None:
-            text = f"dispatch {decision.dispatch}: {decision.selected}, {len(results)} looks"
+            looks = "1 look" if len(results) == 1 else f"{len(results)} looks"
+            text = f"dispatch {decision.dispatch}: {decision.selected}, {looks}"
             return PhaseResult(PHASE, DispatchStatus.PROGRESSED, self.head, message=text)
         return self.finish(decision.loop_end)
 
