@@ -129,6 +129,27 @@ def test_reopening_without_anything_new_names_the_way(tmp_path: Path) -> None:
     assert again.document["analysis_revision"] == 2
 
 
+def test_the_home_may_stand_before_the_command(tmp_path: Path) -> None:
+    here, other = tmp_path / "here", tmp_path / "other"
+    small_case(here, "A-1")
+    before = viano_process(other, "--home", str(here), "--json", "case", "list")
+    assert [row["case_id"] for row in before.document["cases"]] == ["A-1"]
+    after = viano_process(other, "--home", str(other), "case", "list", "--home", str(here), "--json")
+    assert after.document == before.document
+
+
+def test_the_doctor_refuses_an_unknown_provider_as_every_command_does(tmp_path: Path) -> None:
+    answer = viano(tmp_path, "doctor", "--provider", "nobody")
+    assert (answer.status, answer.error) == (2, "unknown_provider")
+
+
+def test_the_doctor_counts_in_words(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "llm.local.toml").write_text("nothing = 1\n", encoding="utf-8")
+    answer = viano(tmp_path, "doctor")
+    assert (answer.status, answer.out.splitlines()[-1]) == (1, "1 thing needs attention.")
+
+
 def test_egress_says_for_whom_and_how_to_name_another(tmp_path: Path) -> None:
     home = tmp_path / "home"
     small_case(home, "A-1")

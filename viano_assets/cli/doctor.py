@@ -94,6 +94,8 @@ def _providers(home: Path, wanted: str | None) -> list[Check]:
     try:
         probes = asyncio.run(probe_profiles(home, wanted))
     except VianoError as error:
+        if error.code == "unknown_provider":
+            raise
         return [Check("providers", "failed", str(error), error.hint)]
     return [
         Check(f"provider {p.profile}", "ok" if p.reachable else p.state, p.detail, p.remedy) for p in probes
@@ -116,5 +118,6 @@ def doctor(out: Output, provider: str | None) -> None:
             click.echo(f"{mark}  {check.name:<22}{check.detail}")
             if check.remedy:
                 click.echo(f"         {'':<22}→ {check.remedy}")
-        click.echo("Ready." if not bad else f"{len(bad)} things need attention.")
+        count = "1 thing needs" if len(bad) == 1 else f"{len(bad)} things need"
+        click.echo(f"{count} attention." if bad else "Ready.")
     raise SystemExit(1 if bad else 0)

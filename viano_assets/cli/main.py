@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import click
@@ -55,8 +56,15 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="viano")
-def cli() -> None:
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="As after the command: folder of the cases.",
+)
+@click.option("--json", "as_json", is_flag=True, help="As after the command: one JSON document.")
+def cli(home: Path | None, as_json: bool) -> None:
     """Find where and why a reported bug breaks, with evidence that can be checked."""
+    del home, as_json
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

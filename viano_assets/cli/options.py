@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from viano_assets.errors import (
     BlockedError,
@@ -63,9 +64,17 @@ def common(command: Command) -> Command:
     @functools.wraps(command)
     def wrapper(home: Path, as_json: bool, **arguments: Any) -> Any:
         with reporting():
-            return command(Output(home, as_json), **arguments)
+            return command(_output(home, as_json=as_json), **arguments)
 
     return wrapper  # type: ignore[return-value]  # click keeps the signature at run time
+
+
+def _output(home: Path, *, as_json: bool) -> Output:
+    """Take `--home` and `--json` from before the command too; what stands after it wins."""
+    context = click.get_current_context()
+    before = context.find_root().params
+    after = context.get_parameter_source("home") is ParameterSource.COMMANDLINE
+    return Output(home if after else before.get("home") or home, as_json or bool(before.get("as_json")))
 
 
 class reporting:  # noqa: N801  # used like a function, as contextlib's own managers are
