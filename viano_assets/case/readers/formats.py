@@ -18,8 +18,8 @@ _COMMENT_FILE = re.compile(r"comment|kommentar|reply|antwort|notiz|tester[_-]?no
 _ATTACHED = frozenset({".log", ".sql", ".diff", ".patch", ".xml", ".yaml", ".yml", ".csv", ".tsv"})
 
 
-def read_format(name: str, text: Text) -> Reading:
-    """Return the passages of one file."""
+def read_format(name: str, text: Text, *, alone: bool = False) -> Reading:
+    """Return the passages of one file; a log that is `alone` is the report and no attachment to it."""
     reading = Reading()
     suffix = PurePosixPath(name).suffix.lower()
     if _structured(name, text, reading):
@@ -28,7 +28,7 @@ def read_format(name: str, text: Text) -> Reading:
         read_mail(text, reading)
     elif is_chat(text.text):
         read_chat(text, reading)
-    elif suffix in _ATTACHED:
+    elif suffix in _ATTACHED and not (alone and suffix == ".log"):
         kind = "patch" if suffix in {".diff", ".patch"} else "attachment"
         base = SourceType.TESTER_ASSUMPTION if kind == "patch" else SourceType.TECHNICAL_FACT
         reading.passages.append(Passage(text, base=base, whole=True, kind=kind, attributes={"file": name}))

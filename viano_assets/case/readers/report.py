@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from viano_assets.case.readers.formats import read_format
 from viano_assets.case.readers.language import language_of
 from viano_assets.case.readers.model import Passage, Piece, Reading
 from viano_assets.case.readers.prose import read_passage
+from viano_assets.case.readers.vocabulary import Section, section_of
 from viano_assets.case.redaction import Redactor
 from viano_assets.case.text import decode, looks_binary, mojibake
 from viano_assets.errors import InputError
@@ -26,6 +27,17 @@ _MAX_FILES = 200
 _TEXT_SUFFIXES = frozenset(
     """.md .markdown .txt .text .rst .adoc .eml .msg .json .csv .tsv .log .html .htm .xml .yaml .yml .sql
     .diff .patch""".split()  # noqa: SIM905 - words read better than a list of strings
+)
+
+_OBSERVING = frozenset({SourceType.OBSERVATION, SourceType.REPORT, SourceType.COMMENT})
+_OTHER_SECTIONS = frozenset(
+    {Section.ASSUMPTION, Section.EXPECTED, Section.EXTERNAL, Section.STEPS, Section.ENVIRONMENT}
+)
+_ERROR_LEVELS = frozenset({"ERROR", "ERR", "FATAL", "CRITICAL", "SEVERE", "PANIC"})
+_TELLS_ERROR = re.compile(
+    r"\b(?:\w{0,60}(?:error|exception)|fail(?:s|ed|ure)?|fatal|panic|abort(?:s|ed)?|crash(?:es|ed)?|fehler\w{0,30}"
+    r"|fehlgeschlagen|abgebrochen|absturz|abgestürzt)\b",
+    re.IGNORECASE,
 )
 
 
@@ -150,7 +162,7 @@ def read_report(
     title = ""
     splitter = DefectSplitter()
     for text in texts:
-        reading = _read_file(text, notes)
+        reading = _read_file(text, notes, alone=len(texts) == 1)
         for passage in reading.passages:
             if comment and passage.base is SourceType.REPORT:
                 passage = replace(passage, base=SourceType.COMMENT)  # noqa: PLW2901 - a later remark
@@ -163,6 +175,7 @@ def read_report(
             typed += [_Typed(passage, piece) for piece in marked]
             title = title or next((" ".join(p.text.split()) for p in read.pieces if p.kind == "title"), "")
     notes += splitter.notes()
+    typed = _observed(typed)
     sources = _sources(typed, input_path, input_sha256, notes)
     title = title or _title(typed)
     prose = " ".join(item.piece.text for item in typed if item.piece.kind is None)
@@ -181,7 +194,7 @@ def _redacted(attributes: dict[str, str], redactor: Redactor) -> dict[str, str]:
     }
 
 
-def _read_file(text: ReportText, notes: list[str]) -> Reading:
+def _read_file(text: ReportText, notes: list[str], *, alone: bool) -> Reading:
     decoded = decode(text.data)
     shown = text.member or text.name
     if decoded.encoding not in {"utf-8", "utf-8-sig"}:
@@ -189,7 +202,7 @@ def _read_file(text: ReportText, notes: list[str]) -> Reading:
     if decoded.damaged_lines:
         listed = ", ".join(str(line) for line in decoded.damaged_lines[:10])
         notes.append(f"encoding: {shown} has lines that are not UTF-8, read as cp1252: {listed}")
-    reading = read_format(text.name, decoded)
+    reading = read_format(text.name, decoded, alone=alone)
     notes += reading.notes
     if text.member is not None:
         reading.passages = [replace(passage, member=text.member) for passage in reading.passages]
@@ -241,17 +254,60 @@ def _sources(
     return tuple(result)
 
 
+def _observed(typed: list[_Typed]) -> list[_Typed]:
+    """Of a report without a word of a person, the failure that the program itself printed is what was seen.
+
+    The first kind that stands there counts: error lines, log lines that tell of an error, where a trace
+    stopped, program output. What stands under an assumption stays one.
+    """
+    own = [item.piece for item in typed if "mention" not in item.piece.attributes]
+    if any(piece.type in _OBSERVING for piece in own):
+        return typed
+    for tells in _PRINTED_FAILURES:
+        seen = {id(piece) for piece in own if _unclaimed(piece) and tells(piece)}
+        if seen:
+            return [
+                item._replace(piece=replace(item.piece, type=SourceType.OBSERVATION))
+                if id(item.piece) in seen
+                else item
+                for item in typed
+            ]
+    return typed
+
+
+def _unclaimed(piece: Piece) -> bool:
+    """True for a fact that no heading puts among guesses, expectations, steps or the environment."""
+    section = section_of(piece.attributes.get("section", "").replace("_", " "))
+    return piece.type is SourceType.TECHNICAL_FACT and section not in _OTHER_SECTIONS
+
+
+def _logs_an_error(piece: Piece) -> bool:
+    level = piece.attributes.get("level", "").upper()
+    told = piece.kind == "log_line" and _TELLS_ERROR.search(piece.attributes.get("message", "")) is not None
+    return level in _ERROR_LEVELS or (not level and told)
+
+
+_PRINTED_FAILURES: tuple[Callable[[Piece], bool], ...] = (
+    lambda piece: piece.kind == "error",
+    _logs_an_error,
+    lambda piece: piece.kind == "stack_frame" and piece.attributes.get("depth") == "0",
+    lambda piece: piece.kind == "output",
+)
+
+
 def _title(typed: list[_Typed]) -> str:
     """Take the first heading or sentence when the format names no title."""
     for item in _prose_first(typed):
         line = " ".join(item.piece.text.split())
-        sentence = re.split(r"(?<=[.!?])\s", line, maxsplit=1)[0]
+        printed = item.piece.kind in {"error", "log_line"}
+        sentence = line if printed else re.split(r"(?<=[.!?])\s", line, maxsplit=1)[0]
         return sentence if len(sentence) <= 140 else sentence[:137].rstrip() + "…"
     return ""
 
 
 def _prose_first(typed: list[_Typed]) -> Iterator[_Typed]:
     yield from (item for item in typed if item.piece.kind == "heading")
-    wanted = {SourceType.OBSERVATION, SourceType.REPORT, SourceType.COMMENT}
+    wanted = _OBSERVING
     yield from (item for item in typed if item.piece.type in wanted and item.piece.kind is None)
+    yield from (item for item in typed if item.piece.type in wanted)
     yield from typed

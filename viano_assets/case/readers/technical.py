@@ -67,6 +67,11 @@ _TRACE_HEAD = re.compile(
     r"|During handling of the above exception|The above exception was the direct cause)",
     re.IGNORECASE,
 )
+_TRACE_REST = re.compile(
+    r"\s*(?:\.\.\. \d+ (?:more|common frames omitted|frames? elided)|#\d+ \{main\}|\[Previous line repeated \d+ more times?\]"
+    r"|note: (?:run with `RUST_BACKTRACE|Some details are omitted)|Node\.js v\d|exit status \d+$|\(Session info:|--- End of .{0,60}trace)"
+)
+_NODE_HEAD = re.compile(r"(?:file://)?\S+\.[cm]?[jt]sx?:\d+$")
 _ERROR = re.compile(
     r"\s*(?:[-*•]\s+)?[`'\"]?(?:(?:Caused by|Unhandled exception[.:]|Uncaught|Exception in thread \"[^\"]*\"|E\s{2,})[:\s]*)?"
     r"(?P<exception>(?:[A-Za-z_][\w$]*(?:\.|::|\\))*\w*?(?:Error|Exception|Warning|Fault|Panic|Interrupt|Exit|error))"
@@ -78,6 +83,15 @@ _PANIC = re.compile(
     r"|thread '[^']*' panicked at (?P<file>[^\s:]+)(?::(?P<line>\d+))?.*|(?:ERROR|error|Fehler) \d{3,5}(?: \([^)]*\))?.*"
     r"|[A-Z]{2,4}-\d{3,5}: .*)[`'\"]?\s*$",
 )
+_DIED = re.compile(
+    r"\s*(?:(?:libc\+\+abi: )?terminat(?:e called|ing)(?: after throwing an instance of '(?P<exception>[^'\n]+)'|\b[^\n]*)"
+    r"|(?:Program|Thread \d+[^\n]{0,80}?) (?:received|terminated with) signal (?P<exception2>SIG[A-Z]+)(?:, (?P<message2>[^\n]*))?"
+    r"|={2,}\d+={2,}\s?ERROR: (?P<exception3>\w+Sanitizer): (?P<message3>[^\n]*)"
+    r"|(?:PHP )?Fatal error: (?P<message4>[^\n]*))$"
+)
+_LUA_ERROR = re.compile(r"\s*(?:lua\S*: )?(?P<file>\S+?\.lua):(?P<line>\d+): (?!in )(?P<message>[^\n]+)$")
+_WHAT = re.compile(r"\s*what\(\):\s*(?P<message>\S[^\n]*)$")
+_PANIC_HEAD = re.compile(r"\s*thread '[^']*' (?:\(\d+\) )?panicked at [^\s:]+:\d+:\d+:$")
 _COMPILER = re.compile(
     rf"\s*(?P<file>{FILE})[:(](?P<line>\d+)(?:[:,]\d+)?\)?:?\s+(?:fatal )?(?:error|warning|Error)\b:?\s*(?P<message>.*)$"
 )
@@ -115,12 +129,15 @@ _LINE_KINDS = (
     ("log_line", _LOG),
     ("error", _ERROR),
     ("error", _PANIC),
+    ("error", _DIED),
+    ("error", _LUA_ERROR),
+    ("trace_rest", _TRACE_REST),
 )
 
 
 def is_trace_head(line: str) -> bool:
-    """True for a line that announces a trace."""
-    return _TRACE_HEAD.match(line) is not None
+    """True for a line that announces a trace, or with which a runtime ends one."""
+    return _TRACE_HEAD.match(line) is not None or _TRACE_REST.match(line) is not None
 
 
 def is_sql(text: str) -> bool:
@@ -154,11 +171,24 @@ def technical(lines: Sequence[str], at: int) -> Found | None:
     frame = _frame(lines, at)
     if frame is not None:
         return frame
+    if _NODE_HEAD.match(line) and any(_CARETS.match(below) for below in lines[at + 1 : at + 3]):
+        return Found("trace_head", 2 if _CARETS.match(lines[at + 1]) else 3, {})
     for kind, pattern in _LINE_KINDS:
         match = pattern.match(line)
         if match is not None:
-            return Found(kind, 1, _parts(match))
+            return _with_message(Found(kind, 1, _parts(match)), lines, at)
     return None
+
+
+def _with_message(found: Found, lines: Sequence[str], at: int) -> Found:
+    """Add the next line to an error whose runtime prints its message there (C++, Rust)."""
+    following = lines[at + 1] if at + 1 < len(lines) else ""
+    if found.kind != "error" or not following.strip():
+        return found
+    if _PANIC_HEAD.match(lines[at]):
+        return Found("error", 2, {**found.attributes, "message": following.strip()})
+    what = _WHAT.match(following) if lines[at].lstrip().startswith("terminate called") else None
+    return found if what is None else Found("error", 2, {**found.attributes, **_parts(what)})
 
 
 def _frame(lines: Sequence[str], at: int) -> Found | None:
