@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -23,6 +23,7 @@ from resources.index.merging import (
     fold_journal,
     merge_segments,
     new_name,
+    read_units,
     superseded,
     with_dead,
     write_rows,
@@ -42,7 +43,26 @@ __all__ = ["Answer", "EvidenceIndex"]
 _BATCH = 500
 """Units a rebuild writes into one segment."""
 
+_FEW = 50
+"""Up to so many lacking cases are added one by one; for more the index is made again."""
+
 _COMPACTION = "compaction"
+
+
+class Lacking(NamedTuple):
+    """What the home has and the index has no rows of; `empty` says that it has none at all."""
+
+    cases: list[str]
+    runs: list[str]
+    empty: bool
+
+
+class Completed(NamedTuple):
+    """How many cases and runs were added, and the cases that cannot be read."""
+
+    cases: int
+    runs: int
+    unreadable: list[str]
 
 
 class EvidenceIndex:
@@ -143,7 +163,12 @@ class EvidenceIndex:
                     path.unlink(missing_ok=True)
 
     def _units(self, store: CheckpointStore) -> Iterator[tuple[str, int, Rows]]:
-        for case_id in store.case_ids():
+        yield from self._case_units(store, store.case_ids())
+        yield from stored_units(self._home)
+
+    @staticmethod
+    def _case_units(store: CheckpointStore, case_ids: Iterable[str]) -> Iterator[tuple[str, int, Rows]]:
+        for case_id in case_ids:
             try:
                 head = store.latest(case_id)
                 found = [
@@ -157,7 +182,45 @@ class EvidenceIndex:
             except VianoError:
                 continue
             yield from found
-        yield from stored_units(self._home)
+
+    def lacking(self, store: CheckpointStore) -> Lacking:
+        """Return which cases and stored runs of the home have no rows; only names are compared.
+
+        Raises:
+            PackageError: `index_damaged`.
+        """
+        view = self.layout.view()
+        units = set(view.entries)
+        for segment in view.current.segments:
+            units |= set(read_units(self.layout.root, segment))
+        known = {unit.partition("@")[0] for unit in units if "@" in unit}
+        runs = (self._home / "corpora").glob("*/runs/*/scores.json")
+        return Lacking(
+            [case_id for case_id in store.case_ids() if case_id not in known],
+            sorted(path.parent.name for path in runs if path.parent.name not in units),
+            not units,
+        )
+
+    def complete(self, store: CheckpointStore) -> Completed | None:
+        """Add the rows of cases that the index lacks, or make it again when it lacks many or a run.
+
+        An index that was deleted, or that somebody else's home never had, is whole afterwards. None when it
+        lacked nothing. A damaged package stays left out.
+
+        Raises:
+            BusyError: `index_busy`.
+            PackageError: `index_damaged`, `index_outdated` at the next question.
+        """
+        lacking = self.lacking(store)
+        if not lacking.cases and not lacking.runs:
+            return None
+        if lacking.empty or lacking.runs or len(lacking.cases) > _FEW:
+            self.rebuild(store)
+        else:
+            for unit, generation, rows in self._case_units(store, lacking.cases):
+                self.publish(unit, generation, rows)
+        left = self.lacking(store)
+        return Completed(len(lacking.cases) - len(left.cases), len(lacking.runs) - len(left.runs), left.cases)
 
     def load(self, units: Iterable[tuple[str, int, Rows]]) -> None:
         """Add many units at once as one segment; for bulk loads of units the index does not hold yet."""

@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich import box
@@ -14,7 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from viano_assets.cli.options import Output, common, one_line_cell
+from viano_assets.cli.options import Output, common, one_line, one_line_cell
+from viano_assets.errors import VianoError
+
+if TYPE_CHECKING:
+    from resources.evidence_index import EvidenceIndex
 
 
 @click.command()
@@ -26,7 +31,9 @@ def sql(out: Output, query: str, as_csv: bool, limit: int) -> None:
     """Answer QUERY (one SELECT) from the evidence index; `SHOW TABLES` lists what is there."""
     from resources.evidence_index import EvidenceIndex  # noqa: PLC0415  # loads duckdb only when asked
 
-    answer = EvidenceIndex(out.home).query(query, limit=limit)
+    evidence = EvidenceIndex(out.home)
+    _complete(evidence, out.home)
+    answer = evidence.query(query, limit=limit)
     if out.json:
         click.echo(
             json.dumps({"columns": answer.columns, "rows": answer.rows, "truncated": answer.truncated})
@@ -41,6 +48,27 @@ def sql(out: Output, query: str, as_csv: bool, limit: int) -> None:
         _print_table(answer.columns, answer.rows)
     if answer.truncated and not out.json:
         click.echo(f"Only the first {limit} rows; --limit N shows more.", err=True)
+
+
+def _complete(evidence: EvidenceIndex, home: Path) -> None:
+    """Add what the index lacks, for instance after it was deleted, and say so on standard error."""
+    from viano_assets.package.store import CheckpointStore  # noqa: PLC0415
+
+    try:
+        done = evidence.complete(CheckpointStore(home))
+    except (VianoError, OSError) as error:
+        cause = error.message if isinstance(error, VianoError) else error.strerror or "not writable"
+        click.echo(f"note: the index may lack cases ({one_line(cause)}); viano index rebuild", err=True)
+        return
+    if done is None:
+        return
+    if done.cases or done.runs:
+        counted = ((done.cases, "case"), (done.runs, "run"))
+        added = " and ".join(f"{n} {name}{'s' if n > 1 else ''}" for n, name in counted if n)
+        click.echo(f"note: the index lacked {added} of this home; added", err=True)
+    if done.unreadable:
+        names = ", ".join(done.unreadable[:5])
+        click.echo(f"note: not in the index, cannot be read: {names}; viano case verify CASE", err=True)
 
 
 def _print_table(columns: list[str], rows: list[list[object]]) -> None:
@@ -77,5 +105,7 @@ def snapshot(out: Output, target: Path) -> None:
     """Write the index as one self-contained DuckDB file TARGET (which must not exist)."""
     from resources.evidence_index import EvidenceIndex  # noqa: PLC0415
 
-    written = EvidenceIndex(out.home).snapshot(target)
+    evidence = EvidenceIndex(out.home)
+    _complete(evidence, out.home)
+    written = evidence.snapshot(target)
     click.echo(json.dumps({"file": str(written)}) if out.json else f"Wrote {written}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from resources.index.tables import TABLES
 from resources.session import Session
 from tests.support.graph import small_case
 from viano_assets.cli.sql import sql
+from viano_assets.package.store import CheckpointStore
+from viano_assets.phases.protocols import Phase
 
 DOCS = (Path(__file__).parents[3] / "docs" / "sql.md").read_text(encoding="utf-8")
 QUESTIONS = dict(re.findall(r"^### (.+?)\n\n```sql\n(.+?)```", DOCS, flags=re.MULTILINE | re.DOTALL))
@@ -83,3 +86,50 @@ def test_the_command_refuses_in_two_lines(home: Path) -> None:
     assert done.exit_code == 2
     assert len(done.stderr.strip().splitlines()) == 2
     assert "sql_refused" in done.stderr
+
+
+def test_a_deleted_index_is_made_again_and_the_reader_told(tmp_path: Path) -> None:
+    """A deleted index answered with no rows, and after one run with the rows of that run only."""
+    home = tmp_path / "home"
+    for number in (1, 2, 3):
+        small_case(home, f"BUG-{number}")
+    session = Session.open(home)
+    asyncio.run(session.run("BUG-1", until=Phase.INTERPRETATION))
+    shutil.rmtree(home / "index")
+    query = "SELECT case_id FROM cases ORDER BY case_id"
+
+    def ask() -> tuple[list[str], str]:
+        done = CliRunner().invoke(sql, ["--home", str(home), "--json", query])
+        assert done.exit_code == 0, done.output
+        return [row[0] for row in json.loads(done.stdout)["rows"]], done.stderr
+
+    rows, said = ask()
+    assert rows == ["BUG-1", "BUG-2", "BUG-3"]
+    assert "lacked 3 cases" in said
+    assert ask() == (rows, "")
+    shutil.rmtree(home / "index")
+    asyncio.run(session.run("BUG-2", until=Phase.INTERPRETATION))
+    rows, said = ask()
+    assert rows == ["BUG-1", "BUG-2", "BUG-3"]
+    assert "lacked 2 cases" in said
+    (home / "cases" / "BUG-3" / "objects").rename(tmp_path / "objects")
+    (home / "cases" / "BUG-3" / "gens").rename(tmp_path / "gens")
+    shutil.rmtree(home / "index")
+    rows, said = ask()
+    assert rows == ["BUG-1", "BUG-2"]
+    assert "cannot be read: BUG-3" in said
+
+
+def test_a_stored_run_that_the_index_lacks_makes_it_again(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    small_case(home, "BUG-1")
+    store = CheckpointStore(home)
+    EvidenceIndex(home).update(store, store.latest("BUG-1"))
+    folder = home / "corpora" / "c" / "runs" / "c.r0001"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text("{}", encoding="utf-8")
+    row = {"run_id": "c.r0001", "corpus": "c", "bug_id": "b"}
+    (folder / "scores.json").write_text(json.dumps({"rows": [row]}), encoding="utf-8")
+    done = CliRunner().invoke(sql, ["--home", str(home), "--json", "SELECT run_id, bug_id FROM evaluations"])
+    assert json.loads(done.stdout)["rows"] == [["c.r0001", "b"]]
+    assert "lacked 1 run of" in done.stderr
