@@ -56,7 +56,11 @@ def rank_wish(scene: Scene) -> Wish:
     return Wish(
         "source.rank",
         {"text": scene.report_text(), "limit": RANK_LIMIT},
-        "Which functions and files fit the report best, and by which signals?",
+        say(
+            scene,
+            "Which functions and files fit the report best, and by which signals?",
+            "Welche Funktionen und Dateien passen am besten zum Bericht, und woran?",
+        ),
     )
 
 
@@ -102,7 +106,15 @@ def read_wishes(scene: Scene, place: Ranked) -> Iterator[Wish]:
     """Yield the looks that read one ranked function."""
     for first, last in windows(scene, place):
         span = {"path": place.path, "line_start": first, "line_end": last}
-        yield Wish("source.read", span, f"Read rank {place.rank}: what does it decide?")
+        yield Wish(
+            "source.read",
+            span,
+            say(
+                scene,
+                f"Read rank {place.rank}: what does it decide?",
+                f"Rang {place.rank} lesen: Was entscheidet es?",
+            ),
+        )
 
 
 def plan_code(scene: Scene) -> Iterator[Wish]:
@@ -128,7 +140,11 @@ def plan_upstream(scene: Scene) -> Iterator[Wish]:
             yield Wish(
                 "source.references",
                 {"name": name[1], "limit": 20},
-                "Who uses the place where the fault shows?",
+                say(
+                    scene,
+                    "Who uses the place where the fault shows?",
+                    "Wer benutzt die Stelle, an der sich der Fehler zeigt?",
+                ),
                 scene.id_of("Code"),
             )
     for place in best_places(scene, READS + 2)[READS:]:

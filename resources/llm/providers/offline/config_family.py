@@ -40,14 +40,18 @@ def plan_configuration(scene: Scene) -> Iterator[Wish]:
         yield Wish(
             "log.search",
             {"pattern": ASSIGNMENT, "regex": True, "files": files[:10], "context": 0, "limit": 200},
-            "Which values are in force?",
+            say(scene, "Which values are in force?", "Welche Werte gelten?"),
         )
     if "source.search" not in scene.tools:
         return
     yield Wish(
         "source.search",
         {"pattern": ASSIGNMENT, "regex": True, "globs": list(TEMPLATES), "context": 0, "limit": 200},
-        "Which values do the source's own templates give?",
+        say(
+            scene,
+            "Which values do the source's own templates give?",
+            "Welche Werte geben die Vorlagen im Quelltext?",
+        ),
     )
     if "source.rank" in scene.tools:
         yield rank_wish(scene)
@@ -63,12 +67,16 @@ def _about_keys(scene: Scene, files: list[str]) -> Iterator[Wish]:
             yield Wish(
                 "log.search",
                 {"pattern": found.force.name, "files": files[:10], "context": 0, "limit": 20},
-                f"What exactly is {found.force.name} set to?",
+                say(
+                    scene,
+                    f"What exactly is {found.force.name} set to?",
+                    f"Worauf genau ist {found.force.name} gesetzt?",
+                ),
             )
         yield Wish(
             "source.search",
             {"pattern": key, "limit": 20},
-            f"Where does the source name {key}?",
+            say(scene, f"Where does the source name {key}?", f"Wo nennt der Quelltext {key}?"),
             scene.id_of("Code"),
         )
         if found.comparison is None:
@@ -76,12 +84,12 @@ def _about_keys(scene: Scene, files: list[str]) -> Iterator[Wish]:
                 yield Wish(
                     "source.references",
                     {"name": name, "limit": 30},
-                    f"What is {name} compared with?",
+                    say(scene, f"What is {name} compared with?", f"Womit wird {name} verglichen?"),
                     scene.id_of("Code"),
                 )
             yield from plan_trace(scene, names_for(scene, key))
         if found.limit is not None and found.limit not in {0.0, 1.0}:
-            yield promise_wish(found.name, found.limit)
+            yield promise_wish(scene, found.name, found.limit)
 
 
 def _short(record: Record) -> bool:

@@ -15,6 +15,7 @@ from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.functions import calls, definitions, short
 from resources.llm.providers.offline.printing import log_lines
 from resources.llm.providers.offline.scene import Scene, Wish
+from resources.llm.providers.offline.wording import say
 
 _SPOKEN = re.compile(
     r"crash|abst[uü]rz|st[uü]rz\w*\b.{0,60}\bab\b|\bgo(?:es)? down|\bwent down|segfault|segmentation|"
@@ -65,10 +66,22 @@ def plan_crash(scene: Scene) -> Iterator[Wish]:
     if "log.search" not in scene.tools or not spoken(scene):
         return
     look = {"pattern": PATTERN, "regex": True, "ignore_case": True, "context": 8, "limit": 5}
-    yield Wish("log.search", look, "Does a log hold the stack of the crash?")
+    yield Wish(
+        "log.search",
+        look,
+        say(
+            scene,
+            "Does a log hold the stack of the crash?",
+            "Steht der Aufrufstapel des Absturzes in einem Protokoll?",
+        ),
+    )
     for stack in stacks(scene)[:1]:
         for name in (stack.caller, stack.called):
-            yield Wish("source.symbol", {"name": name, "limit": 5}, f"What does {short(name)} rely on?")
+            yield Wish(
+                "source.symbol",
+                {"name": name, "limit": 5},
+                say(scene, f"What does {short(name)} rely on?", f"Worauf verlässt sich {short(name)}?"),
+            )
 
 
 def stacks(scene: Scene) -> list[Stack]:

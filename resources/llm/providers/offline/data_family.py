@@ -101,29 +101,49 @@ def plan_data(scene: Scene) -> Iterator[Wish]:
         return
     code = scene.id_of("Code")
     for name in names(scene):
-        yield Wish("db.id", {"id": name}, f"Which typed columns hold {name}?")
+        yield Wish(
+            "db.id",
+            {"id": name},
+            say(scene, f"Which typed columns hold {name}?", f"In welchen Spalten steht {name}?"),
+        )
     for table, column, name in named_rows(scene)[:MAX_NAMED]:
         where = [{"column": column, "op": "=", "value": name}]
-        yield Wish("db.rows", {"table": table, "where": where, "limit": 3}, f"Which item is called {name}?")
+        yield Wish(
+            "db.rows",
+            {"table": table, "where": where, "limit": 3},
+            say(scene, f"Which item is called {name}?", f"Welcher Gegenstand heißt {name}?"),
+        )
     for column, value in named_ids(scene)[:MAX_NAMED]:
         yield Wish(
             "db.id",
             {"id": value, "column_like": column},
-            f"Which rows have {column} {value} as their key?",
+            say(
+                scene,
+                f"Which rows have {column} {value} as their key?",
+                f"Welche Zeilen haben {column} {value} als Schlüssel?",
+            ),
         )
     for table, key in keyed_rows(scene)[:MAX_ROWS]:
         shown = ", ".join(f"{column}={value}" for column, value in sorted(key.items()))
         yield Wish(
             "db.siblings",
             {"table": table, "key": key},
-            f"What do working rows of {table} have that {shown} lacks?",
+            say(
+                scene,
+                f"What do working rows of {table} have that {shown} lacks?",
+                f"Was haben funktionierende Zeilen von {table}, das {shown} fehlt?",
+            ),
             code,
         )
     for difference in differences(scene)[:1]:
         yield Wish(
             "db.schema",
             {"table": difference.table},
-            f"How whole is {difference.table} as shipped, and what is its key?",
+            say(
+                scene,
+                f"How whole is {difference.table} as shipped, and what is its key?",
+                f"Wie vollständig ist {difference.table} im Auszug, und was ist der Schlüssel?",
+            ),
         )
 
 

@@ -74,7 +74,8 @@ def judge_one(scene: Scene, hypothesis: str) -> Judgement:
     return judged
 
 
-def _outdone(scene: Scene, rival: str) -> str:
+def outdone(scene: Scene, rival: str) -> str:
+    """Return the sentence that another hypothesis is shown better."""
     return say(
         scene,
         f"{rival} is shown better by what was found.",
@@ -97,7 +98,7 @@ def judge_all(scene: Scene) -> dict[str, Judgement]:
     return {
         identifier: judgement
         if identifier == best
-        else _beneath(judgement, judged[best], _outdone(scene, best))
+        else _beneath(judgement, judged[best], outdone(scene, best))
         for identifier, judgement in judged.items()
     }
 

@@ -39,7 +39,15 @@ def plan_claim(scene: Scene, title: str) -> Iterator[Wish]:
     if "source.search" not in scene.tools:
         return
     for word in reversed(claimed(title)):
-        yield Wish("source.search", {"pattern": word}, f"Is there anything called {word} in the source?")
+        yield Wish(
+            "source.search",
+            {"pattern": word},
+            say(
+                scene,
+                f"Is there anything called {word} in the source?",
+                f"Gibt es im Quelltext etwas namens {word}?",
+            ),
+        )
 
 
 def judge_claim(scene: Scene, title: str) -> Judgement | None:

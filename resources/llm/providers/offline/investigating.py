@@ -8,6 +8,7 @@ from resources.llm.providers.offline.families import judge_all, plan
 from resources.llm.providers.offline.findings import from_history, ids
 from resources.llm.providers.offline.scene import Judgement, Scene, Wish
 from resources.llm.providers.offline.view import Json, case_of, clip, one
+from resources.llm.providers.offline.wording import say
 from viano_assets.phases.protocols import ModelRequest
 from viano_assets.phases.wire import Confidence
 
@@ -77,7 +78,7 @@ def _action(wish: Wish) -> Json:
     }
 
 
-def _neutral_update(hypothesis: str) -> Json:
+def _neutral_update(scene: Scene, hypothesis: str) -> Json:
     return {
         "hypothesis_id": hypothesis,
         "evidence_refs": [],
@@ -86,13 +87,17 @@ def _neutral_update(hypothesis: str) -> Json:
             "effect": "neutral",
             "support": [],
             "against": [],
-            "reason": "Nothing of this hypothesis has been looked at yet.",
+            "reason": say(
+                scene,
+                "Nothing of this hypothesis has been looked at yet.",
+                "Von dieser Hypothese ist noch nichts angesehen worden.",
+            ),
         },
         "status": None,
     }
 
 
-def _update(hypothesis: str, judgement: Judgement) -> Json:
+def _update(scene: Scene, hypothesis: str, judgement: Judgement) -> Json:
     against = ids(record for record in judgement.against if record.usable)
     support = [
         name for name in ids(record for record in judgement.support if record.usable) if name not in against
@@ -111,7 +116,8 @@ def _update(hypothesis: str, judgement: Judgement) -> Json:
             "effect": effect,
             "support": support,
             "against": against,
-            "reason": clip(judgement.reason, 560) or "No record decides yet.",
+            "reason": clip(judgement.reason, 560)
+            or say(scene, "No record decides yet.", "Noch entscheidet kein Beleg."),
         },
         "status": None,
     }
@@ -124,20 +130,28 @@ def answer(request: ModelRequest) -> dict[str, Any]:
     wishes = _affordable(_wishes(scene, selected), turn)
     pending = list(turn.get("pending_actions", []))
     judgement = judge_all(scene)[selected]
-    update = _neutral_update(selected) if turn.get("first_turn") else _update(selected, judgement)
+    update = (
+        _neutral_update(scene, selected) if turn.get("first_turn") else _update(scene, selected, judgement)
+    )
     score = 0 if not pending else _score(scene, pending)
     return {
         "update": update,
         "assessment": {
             "semantic_score": score,
-            "novelty_reason": clip(judgement.reason, 400) if pending else "Nothing was pending.",
+            "novelty_reason": clip(judgement.reason, 400)
+            if pending
+            else say(scene, "Nothing was pending.", "Nichts stand aus."),
         },
         "next": {
             "actions": [_action(wish) for wish in wishes],
             "finish": not wishes,
             "reason": clip(wishes[0].purpose, 400)
             if wishes
-            else "Every look of this mechanism has been made.",
+            else say(
+                scene,
+                "Every look of this mechanism has been made.",
+                "Jeder Blick dieses Mechanismus ist getan.",
+            ),
         },
         "question": None,
         "create": None,

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from resources.llm.providers.offline.crash import stacks
-from resources.llm.providers.offline.families import FAMILIES, judge_all
+from resources.llm.providers.offline.families import FAMILIES, judge_all, outdone
 from resources.llm.providers.offline.findings import Record, from_evidence, ids
 from resources.llm.providers.offline.printing import about
 from resources.llm.providers.offline.requests import requests
@@ -173,14 +173,28 @@ def _why(scene: Scene, kind: str, best: str, judged: dict[str, Judgement]) -> st
     return first + (f"{lead_word}{strongest}" if strongest else "") + excluded
 
 
+def _ruled_out(scene: Scene, judged: dict[str, Judgement], selected: str) -> str:
+    """Return why the others fall; that one is shown better is said once for all of them."""
+    ruled: list[str] = []
+    outdone_ones: dict[str, None] = {}
+    sentences = [outdone(scene, name) for name in judged]
+    for name, judgement in judged.items():
+        if name == selected or judgement.effect not in {"contradicts", "mixed"}:
+            continue
+        reason = judgement.reason
+        for sentence in sentences:
+            if reason.endswith(sentence):
+                reason = reason.removesuffix(sentence).rstrip()
+                outdone_ones[sentence] = None
+        ruled.append(f"{name}: {reason}" if reason else f"{name}.")
+    if not ruled:
+        return ""
+    out = say(scene, " Ruled out or weakened: ", " Ausgeschlossen oder geschwächt: ")
+    return out + " ".join([*ruled, *outdone_ones])
+
+
 def _confirmed(scene: Scene, judged: dict[str, Judgement], selected: str) -> Json:
     chosen = judged[selected]
-    ruled = [
-        f"{name}: {judgement.reason}"
-        for name, judgement in judged.items()
-        if name != selected and judgement.effect in {"contradicts", "mixed"}
-    ]
-    out = say(scene, " Ruled out or weakened: ", " Ausgeschlossen oder geschwächt: ")
     place = next((r for r in chosen.cause if r.location.path or r.location.table), None)
     where = place and (place.location.symbol or place.location.table or place.location.path)
     named = quoted(where) if where else say(scene, "this place", "diese Stelle")
@@ -196,7 +210,7 @@ def _confirmed(scene: Scene, judged: dict[str, Judgement], selected: str) -> Jso
         "confidence": chosen.level.value,
         "inconclusive_evidence_ids": [],
         "remaining_uncertainty": list(chosen.limits),
-        "final_reason": chosen.reason + (out + " ".join(ruled) if ruled else ""),
+        "final_reason": chosen.reason + _ruled_out(scene, judged, selected),
         "review_actions": [
             chosen.action
             or say(

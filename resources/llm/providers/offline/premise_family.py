@@ -92,20 +92,46 @@ def plan_intended(scene: Scene) -> Iterator[Wish]:
     code = scene.id_of("Code")
     if "source.search" in scene.tools:
         for item in alleged(scene):
-            yield Wish("source.search", item.arguments(), f"Does {item.words} exist in this version?", code)
+            yield Wish(
+                "source.search",
+                item.arguments(),
+                say(
+                    scene,
+                    f"Does {item.words} exist in this version?",
+                    f"Gibt es {item.words} in dieser Version?",
+                ),
+                code,
+            )
             if item.holder is not None:
-                yield Wish("source.search", _holder(item.holder), f"Is {item.holder} part of this project?")
+                yield Wish(
+                    "source.search",
+                    _holder(item.holder),
+                    say(
+                        scene,
+                        f"Is {item.holder} part of this project?",
+                        f"Gehört {item.holder} zu diesem Projekt?",
+                    ),
+                )
         pair = documented_pair(scene)
         if pair is not None:
             yield Wish(
                 "source.search",
                 {"pattern": _together(*pair), "regex": True, "globs": DOCS, "context": 2, "limit": 10},
-                f"Does the documentation say how {pair[0]} and {pair[1]} go together?",
+                say(
+                    scene,
+                    f"Does the documentation say how {pair[0]} and {pair[1]} go together?",
+                    f"Sagt die Dokumentation, wie {pair[0]} und {pair[1]} zusammengehören?",
+                ),
                 code,
             )
     if "log.entity" in scene.tools:
         for name in scene.numbers()[:MAX_LOGGED]:
-            yield Wish("log.entity", {"id": name, "limit": 20}, f"What do the logs say about {name}?", code)
+            yield Wish(
+                "log.entity",
+                {"id": name, "limit": 20},
+                say(scene, f"What do the logs say about {name}?", f"Was sagen die Protokolle über {name}?"),
+                code,
+            )
 
 
 def documented_pair(scene: Scene) -> tuple[str, str] | None:
@@ -320,7 +346,11 @@ def plan_environment(scene: Scene) -> Iterator[Wish]:
                 "ignore_case": True,
                 "limit": 20,
             },
-            "Does a log line tie the fault to its surroundings?",
+            say(
+                scene,
+                "Does a log line tie the fault to its surroundings?",
+                "Bindet eine Protokollzeile den Fehler an seine Umgebung?",
+            ),
         )
     elif "source.search" in scene.tools:
         versions = [s.attributes.get("version") for s in scene.case.sources if s.kind == "version"]
@@ -328,7 +358,11 @@ def plan_environment(scene: Scene) -> Iterator[Wish]:
             yield Wish(
                 "source.search",
                 {"pattern": str(version), "globs": DOCS, "limit": 10},
-                "What does the change log say about this version?",
+                say(
+                    scene,
+                    "What does the change log say about this version?",
+                    "Was sagt das Änderungsprotokoll zu dieser Version?",
+                ),
             )
 
 

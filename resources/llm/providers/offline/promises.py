@@ -13,6 +13,7 @@ from resources.llm.providers.offline.bounds import Bound, bounds
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.scene import Scene, Wish
 from resources.llm.providers.offline.settings import words_of
+from resources.llm.providers.offline.wording import say
 
 DOCS = ["docs/**", "doc/**", "**/docs/**", "**/doc/**", "**/*.rst", "**/*.md", "**/*.txt"]
 """Where a project's documentation usually lies."""
@@ -38,7 +39,7 @@ class Promise:
     line: str = ""
 
 
-def promise_wish(name: str, number: float) -> Wish:
+def promise_wish(scene: Scene, name: str, number: float) -> Wish:
     """Return the look for what the documentation says about a number."""
     return Wish(
         "source.search",
@@ -49,7 +50,11 @@ def promise_wish(name: str, number: float) -> Wish:
             "context": 0,
             "limit": 20,
         },
-        f"Does the documentation say what {name} means at {number:g}?",
+        say(
+            scene,
+            f"Does the documentation say what {name} means at {number:g}?",
+            f"Sagt die Dokumentation, was {name} bei {number:g} bedeutet?",
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.scene import Scene, Wish
 from resources.llm.providers.offline.view import Json
+from resources.llm.providers.offline.wording import say
 
 MAX_NAMES = 8
 FEW = 3
@@ -66,17 +67,21 @@ def _cells(record: Record | None) -> Json:
     return row if isinstance(row, dict) else {}
 
 
-def _rows_wish(named: Named) -> Wish:
+def _rows_wish(scene: Scene, named: Named) -> Wish:
     where = [{"column": named.column, "op": "!=", "value": named.name}]
     return Wish(
         "db.rows",
         {"table": named.table, "where": where, "limit": 20},
-        f"Which names do other rows of {named.table} have in {named.column}?",
+        say(
+            scene,
+            f"Which names do other rows of {named.table} have in {named.column}?",
+            f"Welche Namen haben andere Zeilen von {named.table} in {named.column}?",
+        ),
     )
 
 
 def _siblings(scene: Scene, named: Named) -> list[str]:
-    wish = _rows_wish(named)
+    wish = _rows_wish(scene, named)
     values: list[str] = []
     for look in scene.findings.by("db.rows"):
         if look.arguments == wish.arguments:
@@ -84,12 +89,16 @@ def _siblings(scene: Scene, named: Named) -> list[str]:
     return [v for v in dict.fromkeys(values) if _NAME.fullmatch(v)][:MAX_NAMES]
 
 
-def _search(named: Named, siblings: list[str]) -> Wish:
+def _search(scene: Scene, named: Named, siblings: list[str]) -> Wish:
     words = "|".join(re.escape(word) for word in [named.name, *siblings])
     return Wish(
         "source.search",
         {"pattern": rf"\b({words})\b", "regex": True, "context": 0, "limit": 200},
-        f"Where does the source know {named.name}, and where its siblings?",
+        say(
+            scene,
+            f"Where does the source know {named.name}, and where its siblings?",
+            f"Wo kennt der Quelltext {named.name}, und wo die Geschwister?",
+        ),
     )
 
 
@@ -98,23 +107,35 @@ def plan_registration(scene: Scene) -> Iterator[Wish]:
     if "db.rows" not in scene.tools or "source.search" not in scene.tools:
         return
     for named in named_rows(scene):
-        yield _rows_wish(named)
+        yield _rows_wish(scene, named)
         siblings = _siblings(scene, named)
         if len(siblings) < FEW:
             continue
-        yield _search(named, siblings)
+        yield _search(scene, named, siblings)
     for hole in holes(scene)[:1]:
-        yield _absence(hole)
+        yield _absence(scene, hole)
         last = min(hole.last + 1, hole.first + SPAN - 2)
         span = {"path": hole.path, "line_start": max(1, hole.first - 1), "line_end": last}
-        yield Wish("source.read", span, f"How are the siblings of {hole.named.name} named there?")
+        yield Wish(
+            "source.read",
+            span,
+            say(
+                scene,
+                f"How are the siblings of {hole.named.name} named there?",
+                f"Wie sind die Geschwister von {hole.named.name} dort genannt?",
+            ),
+        )
 
 
-def _absence(hole: Hole) -> Wish:
+def _absence(scene: Scene, hole: Hole) -> Wish:
     return Wish(
         "source.search",
         {"pattern": hole.named.name, "globs": [hole.path], "limit": 5},
-        f"Does {hole.path} know {hole.named.name} anywhere?",
+        say(
+            scene,
+            f"Does {hole.path} know {hole.named.name} anywhere?",
+            f"Kennt {hole.path} irgendwo {hole.named.name}?",
+        ),
     )
 
 
@@ -124,7 +145,7 @@ def holes(scene: Scene) -> list[Hole]:
     for named in named_rows(scene):
         siblings = _siblings(scene, named)
         if len(siblings) >= FEW:
-            places = _places(scene, _search(named, siblings).arguments, [named.name, *siblings])
+            places = _places(scene, _search(scene, named, siblings).arguments, [named.name, *siblings])
             found += _holes(named, siblings, places)
     return found
 
@@ -162,7 +183,7 @@ def shown(scene: Scene, hole: Hole) -> tuple[Record | None, Record | None]:
     """Return the complete absence of the name in the file, and the lines that name the siblings."""
     absence = None
     for look in scene.findings.by("source.search"):
-        if look.arguments == _absence(hole).arguments:
+        if look.arguments == _absence(scene, hole).arguments:
             absence = next((r for r in look.records if r.empty and r.usable), None)
     lines = next(
         (

@@ -14,6 +14,26 @@ from viano_assets.phases.wire import Confidence
 RANK_CHARS = 50_000
 
 _ID = re.compile(r"(?<![\w.])\d{2,10}(?![\w.]*\w)")
+_MONTH = (
+    r"(?:Jan(?:uary|uar)?|Feb(?:ruary|ruar)?|Mar(?:ch)?|März|Mrz|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli|"
+    r"Aug(?:ust)?|Sept?(?:ember)?|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?)\b\.?"
+)
+_NO_IDS = re.compile(
+    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?"
+    r"|\d{4}-\d{1,2}-\d{1,2}|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{4}|\d{1,2}/\d{1,2}/\d{2}"
+    r"|v?\d+(?:\.\d+){1,4}(?:[-+][\w.]+)?"
+    rf"|\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?{_MONTH}(?:,?\s+\d{{4}})?"
+    rf"|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)(?:,?\s+\d{{4}})?"
+    r"|\d{1,2}\s+(?:Uhr\b(?:\s+\d{1,2}\b)?|o'clock\b|[ap]\.?m\b))"
+    r"|(?<![\d:])\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?![\d:])",
+    re.IGNORECASE,
+)
+"""Clock times, dates, versions and addresses: their parts are the number of no thing."""
+
+
+def without_times(text: str) -> str:
+    """Return a text without its clock times, dates, versions and network addresses."""
+    return _NO_IDS.sub(" ", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +119,10 @@ class Scene:
         counts: dict[str, int] = {}
         for source in self.case.sources:
             if source.kind == "id":
+                text = without_times(source.text)
                 for name in sorted(source.attributes):
                     value = source.attributes[name]
-                    if value.isdigit() and re.search(rf"(?<![\w.]){value}(?![\w.]*\w)", source.text):
+                    if value.isdigit() and re.search(rf"(?<![\w.]){value}(?![\w.]*\w)", text):
                         counts[value] = counts.get(value, 0) + 1
         order = list(counts)
         return sorted(counts, key=lambda value: (-counts[value], order.index(value)))
@@ -110,7 +131,7 @@ class Scene:
         """Return the ids the report names, then its other numbers, most often named first."""
         counts: dict[str, int] = {}
         for source in self.case.sources:
-            for value in _ID.findall(source.text):
+            for value in _ID.findall(without_times(source.text)):
                 counts[value] = counts.get(value, 0) + 1
         order = list(counts)
         others = sorted(counts, key=lambda value: (-counts[value], order.index(value)))

@@ -23,6 +23,7 @@ from resources.llm.providers.offline.functions import (
 from resources.llm.providers.offline.limits import MAX_KEYS, expected_numbers, keys, names_for
 from resources.llm.providers.offline.scene import Scene, Wish
 from resources.llm.providers.offline.settings import in_force, of_name
+from resources.llm.providers.offline.wording import say
 
 MOST = 2
 """Users of a setting, questions of a user and callers that are followed."""
@@ -72,22 +73,41 @@ def plan_sequence(scene: Scene, places: list[Ranked]) -> Iterator[Wish]:
     for found in _users(scene, places):
         user = body_of(scene, found)
         if user is None:
-            yield _read(found, "What does the function that uses the setting depend on?")
+            yield _read(
+                found,
+                say(
+                    scene,
+                    "What does the function that uses the setting depend on?",
+                    "Wovon hängt die Funktion ab, die die Einstellung benutzt?",
+                ),
+            )
             continue
         asked = questions(user)
         if not asked:
             continue
         name = short(user.location.symbol)
-        yield Wish("source.references", {"name": name, "limit": 20}, f"Who calls {name}, and when?", code)
+        yield Wish(
+            "source.references",
+            {"name": name, "limit": 20},
+            say(scene, f"Who calls {name}, and when?", f"Wer ruft {name} auf, und wann?"),
+            code,
+        )
         for site in _callers(scene, user):
             caller = body_of(scene, site)
             if caller is None:
-                yield _read(site, f"What happens before {name} is called?")
+                yield _read(
+                    site,
+                    say(
+                        scene,
+                        f"What happens before {name} is called?",
+                        f"Was geschieht, bevor {name} aufgerufen wird?",
+                    ),
+                )
                 continue
             for _, removing, _, _ in _before(caller, user, asked):
-                yield _define(removing.name, "What does it change?")
+                yield _define(removing.name, say(scene, "What does it change?", "Was ändert es?"))
                 for question in asked:
-                    yield _define(question.call.name, "What does it need?")
+                    yield _define(question.call.name, say(scene, "What does it need?", "Was braucht es?"))
 
 
 def _read(record: Record, purpose: str) -> Wish:

@@ -30,6 +30,7 @@ from resources.llm.providers.offline.functions import (
 )
 from resources.llm.providers.offline.scene import Scene, Wish
 from resources.llm.providers.offline.settings import in_calls, in_force, of_name, templates
+from resources.llm.providers.offline.wording import say
 
 MAX_SITES = 2
 
@@ -70,7 +71,11 @@ def plan_trace(scene: Scene, names: frozenset[str]) -> Iterator[Wish]:
         yield Wish(
             "source.read",
             {"path": str(place.path), "symbol": str(place.symbol)},
-            "What does the function that uses the limit do with it?",
+            say(
+                scene,
+                "What does the function that uses the limit do with it?",
+                "Was macht die Funktion, die die Grenze benutzt, mit ihr?",
+            ),
             scene.id_of("Code"),
         )
         body = body_of(scene, record)
@@ -79,7 +84,11 @@ def plan_trace(scene: Scene, names: frozenset[str]) -> Iterator[Wish]:
                 yield Wish(
                     "source.symbol",
                     {"name": name, "limit": 5},
-                    f"What does {name} do with the limit it is given?",
+                    say(
+                        scene,
+                        f"What does {name} do with the limit it is given?",
+                        f"Was macht {name} mit der übergebenen Grenze?",
+                    ),
                     scene.id_of("Code"),
                 )
 
