@@ -9,6 +9,7 @@ import pytest
 
 from viano_assets.case.lifecycle import Lifecycle
 from viano_assets.cli.render import STATES, counted, print_case, print_case_list, state_words
+from viano_assets.cli.sql import _print_table
 
 LONG = "The queue is never woken when a berth is released, because nothing calls it. " * 3
 
@@ -116,6 +117,11 @@ def test_one_is_singular(capsys: pytest.CaptureFixture[str]) -> None:
     assert "… 1 more line\n" in text
     assert counted(1, "row", "rows") == "1 row"
     assert counted(0, "row", "rows") == "0 rows"
+
+
+def test_one_row_of_an_answer_is_singular(capsys: pytest.CaptureFixture[str]) -> None:
+    _print_table(["n"], [[1]])
+    assert capsys.readouterr().out.splitlines()[-1] == "1 row"
 
 
 def test_places_name_the_evidence_that_stands_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,7 @@ def _print_table(columns: list[str], rows: list[list[object]]) -> None:
         table.add_row(*(Text(one_line_cell(value)) for value in row))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(table)
-    console.print(f"{len(rows)} rows")
+    console.print("1 row" if len(rows) == 1 else f"{len(rows)} rows")
 
 
 @click.group()

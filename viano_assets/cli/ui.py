@@ -56,7 +56,9 @@ def ui(out: Output, port: int) -> None:
     _check_port(port)
     environment = dagster_environment(out.home)
     counts = _sync(environment)
-    click.echo(f"{counts['partitions']} case revisions are known to Dagster.", err=True)
+    known = counts["partitions"]
+    revisions = "1 case revision is" if known == 1 else f"{known} case revisions are"
+    click.echo(f"{revisions} known to Dagster.", err=True)
     click.echo(f"UI: http://{LOOPBACK}:{port}/{GRAPH}   (Ctrl-C stops it)", err=True)
     command = [
         sys.executable,
