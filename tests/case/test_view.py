@@ -12,6 +12,7 @@ import pytest
 
 from viano_assets.case.assembler import load_case
 from viano_assets.case.intake import import_case
+from viano_assets.case.redaction import RULES
 from viano_assets.case.view import InputView
 from viano_assets.errors import PackageError
 from viano_assets.package.model import Change, Head
@@ -157,6 +158,22 @@ def test_rules_of_another_release_are_refused_not_guessed(store: CheckpointStore
     with pytest.raises(PackageError) as caught:
         InputView.open(store, changed, tmp_path / "cache")
     assert caught.value.code == "unknown_redaction_rules"
+
+
+def test_a_case_of_the_first_rules_is_read_under_these(store: CheckpointStore, tmp_path: Path) -> None:
+    head = imported(store, tmp_path, **{"a.log": b"password=abc;LeakTail3\n"})
+    case = store.read(head, "case/0001/case.json").replace(RULES.encode(), b"redaction-v1")
+    changed = store.commit(
+        head,
+        Change(
+            event="x",
+            put={"case/0002/case.json": case},
+            pointers={"case": "case/0002/case.json"},
+            revision=2,
+        ),
+    )
+    view = InputView.open(store, changed, tmp_path / "cache")
+    assert b"Leak" not in view.read("diagnostics", "a.log")
 
 
 def test_a_long_single_line_is_cut_not_held(store: CheckpointStore, tmp_path: Path) -> None:

@@ -23,10 +23,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
-from viano_assets.case.redaction_columns import column_kind
+from viano_assets.case.redaction_columns import column_kind, is_secret_name
+from viano_assets.case.redaction_values import BARE, QUOTED, is_mixed, is_value, value_group
 
-RULES = "redaction-v1"
+RULES = "redaction-v2"
 """Version of the rules; pinned in `case.json` and applied again whenever a quote is verified."""
+
+EARLIER_RULES = frozenset({"redaction-v1"})
+"""Rules that these contain: such a case is read under these, which hide more."""
 
 Flavour: TypeAlias = Literal["prose", "data", "code"]
 
@@ -97,7 +101,7 @@ _TOKEN = re.compile(
     r"|eyJ[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{5,4096})",
     re.ASCII,
 )
-_BEARER = re.compile(r"(?:bearer|basic)[ \t]{1,4}([A-Za-z0-9._~+/=-]{12,2048})", _FLAGS)
+_BEARER = re.compile(r"(?:bearer|basic)[ \t]{1,4}([A-Za-z0-9._~+/=-]{12,})", _FLAGS)
 _URL_LOGIN = re.compile(
     r"://([^\s/@:'\"<>\[\](){}*+^$|\\]{0,128}):([^\s/@'\"<>\[\](){}\\]{1,256})@", re.ASCII
 )
@@ -109,19 +113,27 @@ _KEY_NAME = (
     r"(?:secret|(?:api|access|private|secret|encryption|signing|session|auth|account|storage)[_. -]?key"
     r"|token|credentials?|verifier|session_?id|cookie)"
 )
-_SEPARATOR = r"[\"']?[ \t]{0,8}(?:=>|:=|[:=>])[ \t]{0,8}"
-_QUOTED = r"(?P<quote>[\"'])(?P<quoted>[^\"'\n]{1,512})(?P=quote)"
-_BARE = r"(?P<bare>[^\s\"'`,;&<>(){}\[\]]{1,512})"
-_ASSIGNED = re.compile(rf"(?:(?P<pass>{_LOGIN_WORD})|{_KEY_NAME}){_SEPARATOR}(?:{_QUOTED}|{_BARE})", _FLAGS)
+_SEPARATOR = r"[\"'`\]]?[ \t]{0,8}(?:=>|:=|[:=>])[ \t]{0,8}"
+_ASSIGNED = re.compile(rf"(?:(?P<pass>{_LOGIN_WORD})|{_KEY_NAME}){_SEPARATOR}(?:{QUOTED}|{BARE})", _FLAGS)
 _SPOKEN = re.compile(
-    r"(?:password|passwort|kennwort)[ \t]{1,4}(?:is|ist|lautet|was|war)[ \t]{0,2}:?[ \t]{0,4}[\"'`]?"
-    r"([^\s\"'`,;]{3,128})",
+    r"(?:password|passwort|kennwort)[ \t]{1,4}(?:ist?|lautet|was|war)(?![a-z])[ \t]{0,2}:?[ \t]{0,4}"
+    rf"(?:{QUOTED}|`?{BARE})",
     _FLAGS,
 )
-_FLAG = re.compile(
-    r"--(?:password|passwd|token|secret|api-key)[ =]{1,4}[\"']?([^\s\"'-][^\s\"']{1,255})", _FLAGS
+_FLAG = re.compile(rf"--(?:password|passwd|token|secret|api-key)[ =]{{1,4}}(?:{QUOTED}|(?!-){BARE})", _FLAGS)
+_IDENTIFIED = re.compile(r"identified[ \t]{1,8}by[ \t]{1,8}(?:password[ \t]{1,4})?'([^'\n]+)'", _FLAGS)
+_NAMED = re.compile(
+    r"(?P<mark>[\"'])(?P<name>[\w.\-:/ \[\]]{2,128})(?P=mark)[ \t]{0,8}"
+    r"(?:,?[ \t]{0,8}[\"']?val(?:ue)?[\"']?[ \t]{0,4}[:=][ \t]{0,8}|,[ \t]{0,8})"
+    rf"{QUOTED}",
+    _FLAGS,
 )
-_IDENTIFIED = re.compile(r"identified[ \t]{1,8}by[ \t]{1,8}(?:password[ \t]{1,4})?'([^'\n]{1,256})'", _FLAGS)
+_AMAZON = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])", re.ASCII)
+_KEY_SPOKEN = re.compile(
+    r"(?<![A-Za-z0-9])(?:secret|token|api[_ -]?key|access[_ -]?key)[ \t]{1,8}"
+    r"(?:(?:is|ist|lautet|was)[ \t]{1,4})?[\"'`]?([A-Za-z0-9/+_.=-]{16,})",
+    _FLAGS,
+)
 _CONNECTION = re.compile(
     r"[\"']([^\"';\s]{1,128});(?:\d{1,5}|[./\w-]{1,64});([^\"';\n]{1,64});([^\"';\n]{0,128});[^\"';\n]{0,64}[;\"']",
     re.ASCII,
@@ -160,44 +172,68 @@ _VERSION_WORD = re.compile(
     _FLAGS,
 )
 _HOST_WORD = re.compile(r"host|addr|\bip\b|server|client|peer|from|connect|://|bind|listen", _FLAGS)
-_NO_VALUE = frozenset(
-    """null none nil true false yes no on off empty undefined required missing invalid incorrect wrong expired
-    optional string str pass user username password secret
-    token failed error prompt hidden unknown varchar text not the a is
-    was""".split()  # noqa: SIM905 - as above
-)
+_LINE = re.compile(r"[^\n]+")
+_ACCESS = re.compile(r"(?:AKIA|ASIA|REDACTED_SECRET_)", re.ASCII)
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----", re.ASCII)
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----", re.ASCII)
 
 
-def _mixed(value: str) -> bool:
-    return len(value) >= 8 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
-
-
-def _is_value(value: str) -> bool:
-    lowered = value.lower().rstrip(".,:;!?")
-    if not lowered or lowered in _NO_VALUE or "REDACTED_" in value:
-        return False
-    if set(value) <= set("*xX.-_?#"):
-        return False
-    return value[0] not in "%$<{" and "{" not in value
-
-
 def _assigned(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
     for match in _ASSIGNED.finditer(text, start, end):
-        group = "bare" if match["quoted"] is None else "quoted"
+        group = value_group(match)
         value = match[group]
-        if _is_value(value) and not _kept(text, match, value, flavour, bare=group == "bare"):
+        if is_value(value) and not _kept(text, match, value, flavour, bare=group in {"bare", "open"}):
             yield _Found(*match.span(group), "SECRET")
 
 
 def _kept(text: str, match: re.Match[str], value: str, flavour: Flavour, *, bare: bool) -> bool:
     """True when a value may stay although its name sounds secret."""
     if flavour == "code":
-        return bare or not _mixed(value) or any(c in value for c in " %$/\\<>=") or "::" in value
+        return bare or not is_mixed(value) or any(c in value for c in " %$/\\<>={") or "::" in value
     if match["pass"] is None:
-        return not _mixed(value)
-    return flavour == "prose" and bare and not _mixed(value) and not _ends_line(text, match.end())
+        return not is_mixed(value)
+    spoken = flavour == "prose" and bare and not is_mixed(value)
+    return spoken and text[match.end() - len(value) - 1] not in "=>" and not _ends_line(text, match.end())
+
+
+def _valued(pattern: re.Pattern[str], flavours: frozenset[Flavour]) -> _Finder:
+    """Make a finder that redacts the value of each match, quoted or bare."""
+
+    def find(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+        if flavour in flavours:
+            for match in pattern.finditer(text, start, end):
+                group = value_group(match)
+                if len(match[group]) > 2 and is_value(match[group]):
+                    yield _Found(*match.span(group), "SECRET")
+
+    return find
+
+
+def _named(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+    """Find the value beside a quoted name of a secret, in rows, arrays, attributes and objects."""
+    if flavour == "code":
+        return
+    at = start
+    while (match := _NAMED.search(text, at, end)) is not None:
+        group = value_group(match)
+        value = match[group]
+        if is_secret_name(match["name"]) and is_value(value) and (is_mixed(value) or len(value) >= 16):
+            yield _Found(*match.span(group), "SECRET")
+        # The value's own mark may open the next pair.
+        at = match.end("name") + 1
+
+
+def _keys(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+    """Find the secret key that stands on the line of an access key, or behind the word for it."""
+    if flavour == "code":
+        return
+    for line in _LINE.finditer(text, start, end):
+        if _ACCESS.search(line[0]) is not None:
+            for match in _AMAZON.finditer(text, *line.span()):
+                yield _Found(*match.span(), "SECRET")
+    for match in _KEY_SPOKEN.finditer(text, start, end):
+        if is_mixed(match[1]) and is_value(match[1]):
+            yield _Found(*match.span(1), "SECRET")
 
 
 def _ends_line(text: str, at: int) -> bool:
@@ -216,7 +252,7 @@ def _groups(
         for match in pattern.finditer(text, start, end):
             for offset, kind in enumerate(kinds):
                 value = match[first + offset]
-                if value and _is_value(value) and value.lower() not in _LOCAL_HOSTS:
+                if value and is_value(value) and value.lower() not in _LOCAL_HOSTS:
                     address = kind == "HOST" and _IPV4.fullmatch(value) is not None
                     yield _Found(*match.span(first + offset), "IP" if address else kind)
 
@@ -228,7 +264,7 @@ def _accounts(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Fo
         return
     for match in _ACCOUNT.finditer(text, start, end):
         group = match.lastgroup
-        if group is not None and _is_value(match[group]) and not match[group].isdigit():
+        if group is not None and is_value(match[group]) and not match[group].isdigit():
             yield _Found(*match.span(group), "ACCOUNT")
 
 
@@ -312,7 +348,7 @@ def _ipv6(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]
 _NOT_CODE: frozenset[Flavour] = frozenset({"prose", "data"})
 _ASSIGNMENT_ANCHOR = (
     r"(?:passw|passphrase|pass|kennwort|pwd|secret|key|token|credential|verifier|session|cookie)"
-    r"[a-z_]{0,4}[\"']?[ \t]{0,8}[:=>]"
+    r"[a-z_]{0,4}[\"'`\]]?[ \t]{0,8}[:=>]"
 )
 _LINE_RULES = (
     _Rule(
@@ -334,8 +370,16 @@ _LINE_RULES = (
     _Rule(_anchors(r"bearer\s", r"basic\s"), _groups(_BEARER, ("SECRET",), _NOT_CODE)),
     _Rule(_anchors("://[^\\s/@]{0,400}@"), _groups(_URL_LOGIN, ("ACCOUNT", "SECRET"))),
     _Rule(_anchors(_ASSIGNMENT_ANCHOR), _assigned),
-    _Rule(_anchors(r"passwor[td]\s", r"kennwort\s"), _groups(_SPOKEN, ("SECRET",), frozenset({"prose"}))),
-    _Rule(_anchors("--passw", "--token", "--secret", "--api-key"), _groups(_FLAG, ("SECRET",), _NOT_CODE)),
+    _Rule(_anchors(r"passwor[td]\s", r"kennwort\s"), _valued(_SPOKEN, frozenset({"prose"}))),
+    _Rule(_anchors("--passw", "--token", "--secret", "--api-key"), _valued(_FLAG, _NOT_CODE)),
+    _Rule(
+        _anchors(
+            r"(?:pass|word|wd|wort|phrase|secret|token|key|credentials?|hash|value|[0-9])\]?[\"'][ \t]{0,8}"
+            r"(?:,|[\"']?val)"
+        ),
+        _named,
+    ),
+    _Rule(_anchors("akia", "asia", r"secret[ \t]", r"token[ \t]", r"key[ \t]"), _keys),
     _Rule(_anchors(r"identified\s"), _groups(_IDENTIFIED, ("SECRET",))),
     _Rule(
         _anchors(";[^;\"'\n]{1,64};"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _ACCOUNT_TABLE = re.compile(
     r"(?:^|[_.])(?:accounts?|users?|logins?|credentials?|members?|auth)$", re.IGNORECASE
@@ -45,3 +46,32 @@ def column_kind(table: str, column: str) -> str | None:
             if pattern.search(name):
                 return kind
     return None
+
+
+_SECRET_NAME = re.compile(
+    r"(?:[\w.\-:/ \[\]]{0,80}(?:[_.\-:/ \]\[]|(?=password|passwd|secret|token|Pass|Key|Pwd)))?"
+    r"(?:password|passwd|passphrase|passwort|kennwort|pwd|pass|Pass|Pwd|secret(?:[_.-]?(?:access[_.-]?)?key)?"
+    r"|(?:api|access|private|encryption|signing|session|auth|license)[_.-]?key|(?:Api|Access|Private)Key|token"
+    r"|credentials?)(?:[_.\-]?(?:hash|value|[0-9]))?[\]]?",
+    re.ASCII,
+)
+_NAMES = re.compile(
+    r"(?:\w+_)?(?:name|key|setting|option|property|prop|param(?:eter)?|variable|var|attribute|config|field|k)"
+)
+_VALUES = re.compile(r"(?:\w+_)?(?:value|val|v|data|content)")
+
+
+def is_secret_name(text: str) -> bool:
+    """True when a text is the name of a setting whose value is a secret (`smtp_password`, `token`)."""
+    text = text.strip()
+    return len(text) <= 128 and (
+        _SECRET_NAME.fullmatch(text) is not None or _SECRET_NAME.fullmatch(text.lower()) is not None
+    )
+
+
+def pair_positions(columns: Sequence[str]) -> tuple[int, int] | None:
+    """Return where a table of settings keeps name and value, None for any other table."""
+    lowered = [column.strip('`"[] ').lower() for column in columns]
+    name = next((at for at, column in enumerate(lowered) if _NAMES.fullmatch(column)), None)
+    value = next((at for at, column in enumerate(lowered) if _VALUES.fullmatch(column)), None)
+    return None if name is None or value is None else (name, value)

@@ -29,8 +29,9 @@ from viano_assets.canonical import canonical_json, sha256_hex, strict_loads
 from viano_assets.case.archives import is_archive_name, open_role_archive, view_name
 from viano_assets.case.inputs import ROLES, Role, is_added, role_of
 from viano_assets.case.ports import ReadStore
-from viano_assets.case.redaction import RULES, Flavour, Redactor
-from viano_assets.case.redaction_stream import Stream, stream_for
+from viano_assets.case.redaction import EARLIER_RULES, RULES, Flavour, Redactor
+from viano_assets.case.redaction_plain import Stream
+from viano_assets.case.redaction_stream import stream_for
 from viano_assets.case.text import looks_binary, sniff_encoding
 from viano_assets.errors import ContractError, InputError, PackageError
 from viano_assets.package.model import Head
@@ -41,7 +42,7 @@ KEY_POINTER = "redaction_key"
 KEY_SCHEMA = "redaction-key-v1"
 """Schema of the stored key."""
 
-_FORMAT = 1
+_FORMAT = 2
 _PIECE = 4 << 20
 _LONGEST_LINE = 32 << 20
 _NESTED_BYTES = 2 << 30
@@ -212,7 +213,7 @@ def _check_rules(store: ReadStore, head: Head) -> None:
         return
     value = strict_loads(store.read(head, path))
     pinned = value.get("redaction_rules") if isinstance(value, dict) else None
-    if pinned != RULES:
+    if pinned != RULES and pinned not in EARLIER_RULES:
         raise PackageError(
             "unknown_redaction_rules",
             f"the case pins the redaction rules {pinned!r}",
@@ -299,6 +300,7 @@ class _Extraction:
         self._files: list[ViewFile] = []
         self._paths: set[str] = set()
         self._notes: list[str] = []
+        self._tables: dict[str, list[str]] = {}
         self._done = self._total = 0
         self._nested_bytes = self._nested_archives = 0
 
@@ -412,7 +414,7 @@ class _Extraction:
 
     def _stream(self, path: str, head: bytes, codec: str) -> Stream:
         first = head[:65536].decode(codec, errors="replace").split("\n", 1)[0]
-        return stream_for(self._pins.redactor, path, flavour_of(self._role, path), first)
+        return stream_for(self._pins.redactor, path, flavour_of(self._role, path), first, self._tables)
 
     def _write(self, out: IO[bytes], stream: Stream, raw: bytes, codec: str) -> int:
         text = raw.decode(codec, errors="surrogatepass")
