@@ -52,6 +52,7 @@ def run(job: dict[str, Any], base: Any) -> dict[str, Any]:
     """Carry out one job: `views` (CREATE VIEW statements), `files`, `sql`, `limit`, `cell_limit`, `bytes`."""
     import duckdb  # noqa: PLC0415 - after the limits
 
+    base.say_started()
     connection = duckdb.connect(":memory:", config={**base._START, "threads": 2})  # noqa: SLF001
     statement = base.gate(connection, job["sql"])
     for view in job["views"]:

@@ -17,7 +17,10 @@ from resources.tools.database import cells, worker
 from resources.tools.database.snapshot import Snapshot
 
 DEADLINE_S = 5.0
-"""Wall seconds after which the process is killed."""
+"""Wall seconds after which a process that has started is killed."""
+
+START_S = 30.0
+"""Wall seconds a process may take to start on a machine that does other work."""
 
 MAX_OUTPUT = 4 << 20
 _LINK = "snapshot"
@@ -119,8 +122,11 @@ def select(
 def talk(
     process: subprocess.Popen[bytes], job: bytes, deadline: float, *, max_output: int = MAX_OUTPUT
 ) -> bytes | None:
-    """Give the job, collect the output; None when the deadline or the output cap was reached."""
-    end = time.monotonic() + deadline
+    """Give the job, collect the output; None when the deadline or the output cap was reached.
+
+    The deadline counts from the first byte, which says that the process has started.
+    """
+    end = time.monotonic() + START_S
     collected = bytearray()
     if process.stdin is None or process.stdout is None:
         return None
@@ -138,6 +144,8 @@ def talk(
                 piece = process.stdout.read1(1 << 16)  # type: ignore[attr-defined]  # a BufferedReader
                 if not piece:
                     return bytes(collected)
+                if not collected:
+                    end = time.monotonic() + deadline
                 collected += piece
                 if len(collected) > max_output:
                     return None
@@ -151,7 +159,7 @@ def talk(
 def _read(output: bytes | None) -> QueryAnswer:
     if output is None:
         return QueryAnswer(timeout=True, failed="stopped at the deadline")
-    if not output:
+    if not output.strip():
         return QueryAnswer(timeout=True, failed="ended at its CPU or memory limit")
     try:
         answer = json.loads(output)

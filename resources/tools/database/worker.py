@@ -117,10 +117,17 @@ def open_tables(job: dict[str, Any], wanted: set[str]) -> duckdb.DuckDBPyConnect
     return connection
 
 
+def say_started() -> None:
+    """Tell the parent that what follows is the work; the time of the start is the machine's."""
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
 def run(job: dict[str, Any]) -> dict[str, Any]:
     """Carry out one job: `file`, `tables` (name to rows), `sql`, `limit` and byte caps."""
     import duckdb  # noqa: PLC0415
 
+    say_started()
     encode = _encoder(job["cells"])
     parser = duckdb.connect(":memory:", config=_START)
     statement = gate(parser, job["sql"])
