@@ -16,7 +16,7 @@ def answered_by(store: Store, head: Head, revision: int) -> list[dict[str, Any]]
     """Return `{provider, model, phases}` of the providers, in order of their first answer."""
     found: dict[tuple[str, str], list[str]] = {}
     for checkpoint in _rounds(head, revision):
-        if checkpoint.detail["outcome"] == "answered":
+        if checkpoint.detail.get("outcome") == "answered":
             attempt = _last_attempt(store, head, checkpoint)
             phases = found.setdefault((attempt["provider"], attempt["requested_model"]), [])
             if checkpoint.phase is not None and checkpoint.phase not in phases:

@@ -25,7 +25,7 @@ def run_command(head: Head) -> str:
     """
     mine = [checkpoint for checkpoint in head.checkpoints if checkpoint.revision == head.revision]
     rounds = [checkpoint.detail for checkpoint in mine if checkpoint.event == "model_round_recorded"]
-    used = {str(detail["retry_id"]) for detail in rounds if detail["retry_id"]}
+    used = {str(detail["retry_id"]) for detail in rounds if detail.get("retry_id")}
     command = f"viano run {head.case_id}"
     for checkpoint in reversed(mine):
         if checkpoint.detail.get("outcome") in {"answered", "invalid"}:
