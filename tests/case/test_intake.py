@@ -14,6 +14,7 @@ from viano_assets.case.intake import import_case
 from viano_assets.case.model import SourceType
 from viano_assets.case.view import InputView
 from viano_assets.errors import InputError
+from viano_assets.package.model import Change
 from viano_assets.package.store import CheckpointStore
 
 REPORT = """# Loading stops half way
@@ -129,6 +130,72 @@ def test_a_case_id_that_is_a_path_never_touches_the_file(
     assert caught.value.code == "invalid_case_id"
     assert report.read_bytes() == before
     assert store.case_ids() == []
+
+
+@pytest.mark.parametrize("case_id", ["CON", "con.txt", "nul", "aux", "COM1.x", "lpt9", "BUG-1."])
+def test_an_id_that_another_system_cannot_hold_is_refused_for_new_cases(
+    case_id: str, store: CheckpointStore, report: Path
+) -> None:
+    with pytest.raises(InputError) as caught:
+        import_case(store, case_id=case_id, report=report)
+    assert (caught.value.code, store.case_ids()) == ("invalid_case_id", [])
+    assert caught.value.hint.startswith("choose another id")
+    head = store.create(case_id, Change(event="x", lifecycle="RECEIVED"))
+    assert store.latest(case_id) == head
+
+
+TIMED = "logs/2024-05-01T10:00:00.log"
+
+
+def test_names_with_times_are_taken_from_folders_and_archives(
+    store: CheckpointStore, report: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "diag"
+    (folder / "logs").mkdir(parents=True)
+    (folder / TIMED).write_text("10:00 start\n")
+    packed = tmp_path / "d.tar"
+    with tarfile.open(packed, "w") as archive:
+        archive.add(folder / TIMED, TIMED)
+    for number, diagnostics in enumerate((folder, packed)):
+        head = import_case(store, case_id=f"C{number}", report=report, diagnostics=diagnostics)
+        view = InputView.open(store, head, tmp_path / "cache")
+        assert view.read("diagnostics", TIMED) == b"10:00 start\n"
+
+
+@pytest.mark.parametrize("role", ["diagnostics", "source"])
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("a\\b.log", "a backslash"),
+        ("c:d.log", "a drive"),
+        ("a\nb.log", "a control character"),
+        ("a\u202eb.log", "an invisible direction mark"),
+    ],
+)
+def test_a_refused_name_in_a_folder_or_archive_is_named_with_what_to_do(
+    role: str, name: str, problem: str, store: CheckpointStore, report: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "fine.log").write_text("x")
+    (folder / name).write_text("x")
+    packed = tmp_path / "d.tar"
+    with tarfile.open(packed, "w") as archive:
+        archive.add(folder / name, name)
+    for given, code in ((folder, "invalid_file_name"), (packed, "archive_name")):
+        with pytest.raises(InputError) as caught:
+            import_case(
+                store,
+                case_id="C",
+                report=report,
+                diagnostics=given if role == "diagnostics" else None,
+                source=given if role == "source" else None,
+            )
+        assert caught.value.code == code
+        assert repr(name) in str(caught.value)
+        assert problem in str(caught.value)
+        assert "rename" in caught.value.hint
+        assert store.case_ids() == []
 
 
 def test_letter_case_does_not_make_another_case(store: CheckpointStore, report: Path) -> None:

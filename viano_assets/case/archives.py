@@ -2,6 +2,7 @@
 
 A report or diagnostic archive is read strictly. A source tree may hold links and names that differ only
 in letter case, as trees of other systems do: links are left out and named, never followed.
+A ':' is accepted everywhere, because logs are named after times; such names are only ever shown and cached.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ def open_role_archive(
         InputError: see `viano_assets.package.archive`.
     """
     tree = role == "source"
-    policy = ArchivePolicy(portable_names=not tree, skip_special=tree, name_encoding=name_encoding)
+    policy = ArchivePolicy(
+        portable_names=not tree, colons=True, skip_special=tree, name_encoding=name_encoding
+    )
     return open_archive(source, policy, where=where)
 
 

@@ -25,6 +25,7 @@ from viano_assets.case.readers import check_report
 from viano_assets.case.view import KEY_POINTER, KEY_SCHEMA
 from viano_assets.errors import InputError
 from viano_assets.package.model import Change, Head
+from viano_assets.package.names import name_problem
 from viano_assets.partitions import check_case_id
 
 KEY_PATH = "case/redaction-key.json"
@@ -66,7 +67,7 @@ def import_case(
     Raises:
         InputError: what is wrong with which file, and what to do; nothing was written then.
     """
-    check_case_id(case_id)
+    _check_new_id(case_id)
     received = _interrupted(store, case_id)
     named: list[tuple[Role, Path]] = [("report", report)]
     named += [("diagnostics", diagnostics)] if diagnostics is not None else []
@@ -92,6 +93,17 @@ def _interrupted(store: CaseStore, case_id: str) -> Head | None:
     if head is None or head.manifest.lifecycle != Lifecycle.RECEIVED.value or head.generation > 1:
         raise _exists(taken[0])
     return head
+
+
+def _check_new_id(case_id: str) -> None:
+    """Refuse the id that a home copied to another system could not hold; cases of such a name still open."""
+    problem = name_problem(check_case_id(case_id))
+    if problem is not None:
+        raise InputError(
+            "invalid_case_id",
+            f"{case_id!r} cannot be a case id: it has {problem}",
+            hint="choose another id, for example BUG-" + case_id.strip("."),
+        )
 
 
 def _exists(case_id: str) -> InputError:
@@ -153,7 +165,7 @@ def prepared_inputs(
             if path.is_dir():
                 name = f"{name}.zip"
                 packed = Path(folder) / f"{number}.zip"
-                _packed(path, packed, progress)
+                _packed(path, packed, progress, portable=role != "source")
             _check_input(role, packed, name, path, name_encoding, progress)
             place = f"inputs/{role}/{name}" if added_in is None else f"inputs/{role}/r{added_in:04d}/{name}"
             if place.casefold() in {known.package_path.casefold() for known in inputs}:
@@ -217,7 +229,7 @@ def _file_name(path: Path) -> str:
     return clean or "input"
 
 
-def _packed(path: Path, target: Path, progress: ProgressSink | None) -> None:
+def _packed(path: Path, target: Path, progress: ProgressSink | None, *, portable: bool) -> None:
     done = 0
     meter = _Meter(f"packing {path.name}", None, progress)
 
@@ -226,7 +238,7 @@ def _packed(path: Path, target: Path, progress: ProgressSink | None) -> None:
         done += size
         meter.at(done)
 
-    pack_directory(path, target, notify)
+    pack_directory(path, target, notify, portable=portable)
 
 
 def _check_input(

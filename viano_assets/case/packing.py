@@ -14,15 +14,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from viano_assets.errors import InputError
+from viano_assets.package.names import name_problem
 
 _TIME = (1980, 1, 1, 0, 0, 0)
 _SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv"})
 
 
-def directory_files(root: Path) -> list[tuple[str, Path, int]]:
+def directory_files(root: Path, *, portable: bool = True) -> list[tuple[str, Path, int]]:
     """Return name in the archive, path and size of every file below `root`, ordered by name.
 
-    Version control and dependency folders are left out.
+    Version control and dependency folders are left out. `portable` refuses names that only other systems
+    cannot hold; it is off for source trees.
 
     Raises:
         InputError: `special_file`, `unreadable_file`, `invalid_file_name`, `empty_directory`.
@@ -43,7 +45,7 @@ def directory_files(root: Path) -> list[tuple[str, Path, int]]:
                     where=str(path),
                     hint="replace it by the file it stands for, or remove it",
                 )
-            found.append((_checked(relative, path), path, state.st_size))
+            found.append((_checked(relative, root, path, portable=portable), path, state.st_size))
     if not found:
         raise InputError(
             "empty_directory", "the directory holds no files", where=str(root), hint="name another"
@@ -51,7 +53,7 @@ def directory_files(root: Path) -> list[tuple[str, Path, int]]:
     return sorted(found)
 
 
-def _checked(name: str, path: Path) -> str:
+def _checked(name: str, root: Path, path: Path, *, portable: bool) -> str:
     try:
         name.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -61,6 +63,14 @@ def _checked(name: str, path: Path) -> str:
             where=ascii(str(path)),
             hint="rename the file",
         ) from error
+    problem = name_problem(name, portable=portable, colons=True)
+    if problem is not None:
+        raise InputError(
+            "invalid_file_name",
+            f"the file name {name!r} has {problem}",
+            where=str(root),
+            hint="rename this file",
+        )
     return name
 
 
@@ -73,14 +83,16 @@ def _refuse(error: OSError) -> None:
     ) from error
 
 
-def pack_directory(root: Path, target: Path, notify: Callable[[int], None] | None = None) -> None:
+def pack_directory(
+    root: Path, target: Path, notify: Callable[[int], None] | None = None, *, portable: bool = True
+) -> None:
     """Write the files below `root` into one stored ZIP at `target`; `notify` gets the bytes of each file.
 
     Raises:
         InputError: see `directory_files`.
     """
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
-        for name, path, size in directory_files(root):
+        for name, path, size in directory_files(root, portable=portable):
             info = zipfile.ZipInfo(name, _TIME)
             info.external_attr = (stat.S_IFREG | 0o644) << 16
             info.create_system = 3

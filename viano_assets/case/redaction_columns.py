@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+SECRET_COLUMN = "secret"  # noqa: S105 - the name of a column
+"""A column name whose values are secrets in any table."""
+
 _ACCOUNT_TABLE = re.compile(
     r"(?:^|[_.])(?:accounts?|users?|logins?|credentials?|members?|auth)$", re.IGNORECASE
 )

@@ -45,6 +45,7 @@ class ArchivePolicy:
         limits: the ceilings.
         portable_names: refuse names that only other systems cannot hold, and names that differ only in
             letter case or Unicode form; off for source trees, which are indexed and never unpacked by name.
+        colons: accept ':' in portable names (`2024-05-01T10:00:00.log`), except after one first letter.
         skip_special: list links, devices and sparse files as skipped instead of refusing the archive.
         name_encoding: encoding of names that the archive does not mark as UTF-8; None means UTF-8 when
             the bytes are that, else the format's own rule (ZIP: cp437, TAR: latin-1).
@@ -52,6 +53,7 @@ class ArchivePolicy:
 
     limits: ArchiveLimits = field(default_factory=ArchiveLimits)
     portable_names: bool = True
+    colons: bool = False
     skip_special: bool = False
     name_encoding: str | None = None
 
@@ -161,9 +163,11 @@ class EntryCheck:
         clean = name
         while clean.startswith("./") and len(clean) > 2:
             clean = clean[2:]
-        problem = name_problem(clean, portable=self.policy.portable_names)
+        problem = name_problem(clean, portable=self.policy.portable_names, colons=self.policy.colons)
         if problem is not None:
-            hint = "name the right encoding with --name-encoding" if not name.isascii() else ""
+            hint = "rename it and pack the files anew"
+            if not name.isascii():
+                hint += "; or, when it looks garbled, name the right encoding with --name-encoding"
             refuse("archive_name", f"the name {name!r} has {problem}", self.where, hint)
         return clean
 
@@ -193,7 +197,12 @@ class EntryCheck:
         if problem is None and self._names.has(entry.name):
             problem = "twice there"
         if problem is not None:
-            refuse("archive_name_collision", f"{entry.name!r} is {problem}", self.where)
+            refuse(
+                "archive_name_collision",
+                f"{entry.name!r} is {problem}",
+                self.where,
+                "rename one of them and pack the files anew",
+            )
         self._names.add(entry.name)
         self.entries.append(entry)
         self._count()

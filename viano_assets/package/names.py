@@ -56,18 +56,19 @@ def _part_problem(part: str, *, portable: bool) -> str | None:
     return None
 
 
-def name_problem(name: str, *, portable: bool = True) -> str | None:
+def name_problem(name: str, *, portable: bool = True, colons: bool = False) -> str | None:
     """Return what is wrong with a relative POSIX path, or None.
 
     Args:
         name: the path without a trailing slash.
         portable: also refuse what only other systems cannot hold (device names, ':' and trailing dots);
             switched off for source trees that are indexed and never unpacked under their own names.
+        colons: accept ':' all the same, as in the times of log names, but not where a drive's stands.
     """
     if len(name) < 200 and _PLAIN.fullmatch(name) and name.count("/") < MAX_DEPTH:
         return None
     parts = name.split("/")
-    problem = _text_problem(name) or _form_problem(name, portable=portable)
+    problem = _text_problem(name) or _form_problem(name, portable=portable and not colons)
     problem = problem or next(
         (p for p in (_part_problem(part, portable=portable) for part in parts) if p), None
     )

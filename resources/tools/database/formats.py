@@ -22,6 +22,7 @@ from resources.tools.database.catalog import Column
 from resources.tools.database.ddl import parse_create
 from resources.tools.database.manifest import Claim
 from resources.tools.database.sink import TableSink
+from viano_assets.case.redaction_columns import SECRET_COLUMN, column_kind, is_secret_name, pair_positions
 
 if TYPE_CHECKING:
     import duckdb
@@ -243,20 +244,29 @@ def _sqlite_table(
     if shape is not None:
         sink.primary_key = shape.primary_key
         sink.foreign_keys = list(shape.foreign_keys)
+    pair = pair_positions(names)
     while rows := cursor.fetchmany(_CHUNK):
-        texts = [
-            [_sqlite_text(name, column, cell, redact) for column, cell in zip(names, row, strict=True)]
-            for row in rows
-        ]
+        texts = [_sqlite_row(name, names, row, pair, redact) for row in rows]
         _append(sink, texts, len(names))
     return sink
+
+
+def _sqlite_row(
+    table: str, names: list[str], row: tuple[Any, ...], pair: tuple[int, int] | None, redact: Redact
+) -> list[str | None]:
+    """Return a row as texts; in a table of settings the name beside a value says whether it is a secret."""
+    shown = [_sqlite_text(table, column, cell, redact) for column, cell in zip(names, row, strict=True)]
+    if pair is not None and isinstance(row[pair[0]], str) and is_secret_name(row[pair[0]]):
+        shown[pair[1]] = _sqlite_text(table, SECRET_COLUMN, row[pair[1]], redact)
+    return shown
 
 
 def _sqlite_text(table: str, column: str, value: Any, redact: Redact) -> str | None:
     if value is None:
         return None
     if isinstance(value, bytes):
-        return "0x" + value.hex().upper()
+        shown = "0x" + value.hex().upper()
+        return redact(table, column, shown) if column_kind(table, column) == "SECRET" else shown
     if isinstance(value, str):
         return redact(table, column, value)
     return repr(value) if isinstance(value, float) else str(value)
