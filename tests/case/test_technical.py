@@ -179,3 +179,84 @@ def test_a_file_named_in_a_guess_is_no_fact() -> None:
     assert named["src/a.cpp"].attributes["assumed"] == "true"
     assert named["id 4711"].type.value == "tester_assumption"
     assert "assumed" not in named["src/b.cpp"].attributes
+
+
+CRASHES: dict[str, tuple[str, list[str]]] = {
+    "python": (TRACES["python"][0], ["IndexError: list index out of range"]),
+    "fenced": (f"```\n{TRACES['python'][0]}\n```\n", ["IndexError: list index out of range"]),
+    "java": (
+        TRACES["java"][0],
+        ['Exception in thread "main" java.lang.IllegalStateException: no berth'],
+    ),
+    "java cause": (
+        "java.lang.RuntimeException: wrapped\n\tat org.port.A.a(A.java:1)\n"
+        "Caused by: java.lang.NullPointerException\n\tat org.port.B.b(B.java:2)\n\t... 3 more\n",
+        ["java.lang.RuntimeException: wrapped", "Caused by: java.lang.NullPointerException"],
+    ),
+    "dotnet": (
+        TRACES["dotnet"][0],
+        ["Unhandled exception. System.NullReferenceException: Object reference not set."],
+    ),
+    "node": (
+        "/srv/port/berth.js:88\n    return ship.id;\n                ^\n\n"
+        "TypeError: Cannot read properties of undefined (reading 'id')\n    at assign (/srv/port/berth.js:88:13)\n"
+        "    at Module._compile (node:internal/modules/cjs/loader:1105:14)\n\nNode.js v18.1.0\n",
+        ["TypeError: Cannot read properties of undefined (reading 'id')"],
+    ),
+    "go": (TRACES["go"][0], ["panic: runtime error: index out of range [5] with length 3"]),
+    "rust": (
+        "thread 'main' panicked at src/port.rs:5:9:\nindex out of bounds\nstack backtrace:\n   0: rust_begin_unwind\n"
+        "   1: port::Port::assign\n             at ./src/port.rs:5:9\n"
+        "note: run with `RUST_BACKTRACE=full` for a verbose backtrace.\n",
+        ["thread 'main' panicked at src/port.rs:5:9:\nindex out of bounds"],
+    ),
+    "c++": (
+        "terminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::_M_range_check\n"
+        "Aborted (core dumped)\n",
+        [
+            "terminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::_M_range_check",
+            "Aborted (core dumped)",
+        ],
+    ),
+    "gdb": (TRACES["gdb"][0], ["Program received signal SIGSEGV, Segmentation fault."]),
+    "sanitizer": (TRACES["sanitizer"][0], ["==1==ERROR: AddressSanitizer: heap-use-after-free"]),
+    "lua": (TRACES["lua"][0], ["scripts/berth.lua:88: attempt to index a nil value (field 'ship')"]),
+    "log": (
+        "2024-01-01 10:00:00 INFO start\n2024-01-01 10:00:01 ERROR cannot open berth 12\n2024-01-01 10:00:02 INFO stop\n",
+        ["2024-01-01 10:00:01 ERROR cannot open berth 12"],
+    ),
+    "log without levels": (
+        "10:00:00 start\n10:00:01 loading failed for berth 12\n",
+        ["10:00:01 loading failed for berth 12"],
+    ),
+    "frames alone": (TRACES["windows dump"][0], [TRACES["windows dump"][0].split("\n")[0]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", CRASHES)
+def test_of_a_report_without_a_word_of_a_person_the_printed_failure_was_seen(form: str) -> None:
+    text, seen = CRASHES[form]
+    reading = read(text)
+    assert [s.text for s in reading.sources if s.type.value == "observation"] == seen
+    assert not [s for s in reading.sources if s.type.value in {"report", "comment", "tester_assumption"}]
+    assert " ".join(seen[0].split()).startswith(reading.title.rstrip("…"))
+
+
+@pytest.mark.parametrize(
+    ("before", "kept"),
+    [
+        ("The crane stops when it is loaded.\n\n", "technical_fact"),
+        ("## Possible cause\n\n", "technical_fact"),
+        ("## Expected\n\n", "technical_fact"),
+    ],
+)
+def test_a_printed_failure_stays_a_fact_beside_words_and_under_a_guess(before: str, kept: str) -> None:
+    reading = read(f"{before}```\n{TRACES['python'][0]}\n```\n")
+    (error,) = [s for s in reading.sources if s.kind == "error"]
+    assert error.type.value == kept
+
+
+def test_a_log_that_is_the_whole_report_is_read() -> None:
+    log = "2024-01-01 10:00:01 ERROR cannot open berth 12\n"
+    (line,) = read(log, "server.log").sources
+    assert (line.type.value, line.kind) == ("observation", "log_line")

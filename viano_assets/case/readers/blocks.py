@@ -62,14 +62,16 @@ class Block:
     lines: tuple[Line, ...] = field(default=(), repr=False)
 
 
-_ATX = re.compile(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
-_JIRA = re.compile(r"\s{0,3}h([1-6])\.\s+(.+?)\s*$")
-_WIKI = re.compile(r"\s{0,3}(={2,5})\s*([^=].*?)\s*\1\s*$")
-_PANEL = re.compile(r"\s*\{panel(?::title=([^}|]+)[^}]*)?\}\s*$")
+_ATX = re.compile(r"\s{0,3}(#{1,6})\s++((?:[^\s#]++|[\s#]++(?=[^\s#]))*+)[\s#]*$")
+_JIRA = re.compile(r"\s{0,3}h([1-6])\.\s++(\S++(?:\s++\S++)*+)\s*$")
+_WIKI = re.compile(r"\s{0,3}(={2,5})\s*+([^=\s][^\n]{0,200}?)\s*\1\s*$")
+_PANEL = re.compile(r"\s*\{panel(?::title=([^}|]++)[^}]*+)?\}\s*$")
 _BOLD = re.compile(
     r"\s{0,3}(\*\*|__|\*|_)(?=\S)([^*_\n]{1,100}?)(?<=\S)\1\s*:?\s*$|\s{0,3}(\*\*|__)([^*\n]{1,100}?):\3\s*$"
 )
-_HTML_HEADING = re.compile(r"\s*<(h[1-6]|b|strong|summary)>\s*([^<]{1,100}?)\s*</\1>\s*:?\s*$", re.IGNORECASE)
+_HTML_HEADING = re.compile(
+    r"\s*<(h[1-6]|b|strong|summary)>\s*+([^<\s][^<]{0,99}?)\s*</\1>\s*:?\s*$", re.IGNORECASE
+)
 _BRACKETED = re.compile(r"\s{0,3}\[([^\]\n]{2,60})\]\s*:?\s*$")
 _SETEXT = re.compile(r"\s{0,3}(=+|-{3,}|~{3,})\s*$")
 _LABEL = re.compile(
@@ -77,8 +79,8 @@ _LABEL = re.compile(
     r"(?:(?:\*\*|__|\*|_)\s*:|:\s*(?:\*\*|__|\*|_)|:)\s*(?P<rest>.*)$"
 )
 _ITEM = re.compile(r"(\s*)(?:([-*+•‣])|(\d{1,3})[.)]|\((\d{1,3}|[a-z])\)|([a-z])\))\s+(?=\S)|(\s*)#\s+(?=\S)")
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
-_JIRA_FENCE = re.compile(r"\s*\{(code|noformat)(?::([^}|]*))?[^}]*\}\s*$")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*+)[^`]*$")
+_JIRA_FENCE = re.compile(r"\s*\{(code|noformat)(?::([^}|]*+))?[^}]*+\}\s*$")
 _HTML_FENCE = re.compile(r"\s*<(pre|code)>\s*(?:<code>)?\s*$", re.IGNORECASE)
 _RULE = re.compile(r"\s{0,3}(?:[-*_=]\s*){3,}$|\s*</?(?:details|div|p|br|hr)\b[^>]*>\s*$", re.IGNORECASE)
 _TABLE = re.compile(r"\s*\|.*\|\s*$|\s*\|\|.*")

@@ -10,6 +10,7 @@ attribute `defect`; what stands before the first defect is shared and carries no
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -51,13 +52,14 @@ class DefectSplitter:
         """Return the pieces, each with its defect when the report sets several apart."""
         current = passage.defect
         starts = {} if passage.whole else self._starts(pieces, headings)
+        order = sorted(starts)
         if current > self.count:
             self.count, self._why = current, "several rows"
         result: list[Piece] = []
         for piece in pieces:
-            passed = [start for start in starts if start <= piece.start]
+            passed = bisect_right(order, piece.start)
             if passed:
-                current, self._why = starts[max(passed)]
+                current, self._why = starts[order[passed - 1]]
                 self.count = max(self.count, current)
             attributes = {**piece.attributes, "defect": str(current)} if current else piece.attributes
             result.append(replace(piece, attributes=attributes))

@@ -45,6 +45,7 @@ def _innermost_last(pieces: list[Piece], places: list[int], text: str) -> bool:
         return False
     if first.attributes.get("language") == "python":
         return True
-    after = next((piece for piece in pieces[places[-1] + 1 :] if piece.start >= last.end), None)
+    following = (pieces[at] for at in range(places[-1] + 1, len(pieces)))
+    after = next((piece for piece in following if piece.start >= last.end), None)
     listed = first.text.lstrip()[:1] in "`'\"-*"
     return listed and after is not None and after.kind == "error" and after.start - last.end < 10

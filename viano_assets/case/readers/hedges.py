@@ -19,7 +19,7 @@ _ABBREVIATION = re.compile(
     r"|o\. ?ä|abs|inkl|max|min|mr|mrs|dr|st)|\b[A-Za-z])\.$",
     re.IGNORECASE,
 )
-_END = re.compile(r"[.!?…]+[\"'”’)\]`*_]*(?=\s)|\n[ \t]*\n")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]`*_]*+(?=\s)|\n[ \t]*\n")
 _MASKED = re.compile(
     r"```.*?```|``[^\n]+?``|`[^`\n]+`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|«[^»\n]{1,300}»"
     r"|»[^«\n]{1,300}«",
@@ -166,7 +166,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
             match[0].startswith(".")
             and rest
             and rest[0].islower()
-            and text[match.end() :].lstrip()[:1] != "`"
+            and text[match.end() : match.end() + 60].lstrip()[:1] != "`"
         ):
             continue
         yield from _trimmed(text, at, match.end())
@@ -200,15 +200,22 @@ def classify(text: str, *, expectation: bool = False) -> list[Sentence]:
     return result
 
 
+def _near(plain: str, start: int, hedge: int) -> bool:
+    """True when at most two words of ordinary length stand between."""
+    return hedge - start <= 200 and len(plain[start:hedge].split()) <= 2
+
+
 def _cut(text: str, start: int, hedge: int, plain: str) -> Iterator[Sentence]:
     """Yield a guessing sentence, what it states before (or after a bracket) apart."""
     begin = 0
     bracket = False
-    for match in _CUT.finditer(plain, 0, hedge + 2):
-        near = len(plain[match.end() : hedge].split()) <= 2 if match[0].startswith(",") else True
-        if match.end() <= hedge + 1 and near and len(plain[: match.start()].split()) >= 4:
-            begin = match.start() + (1 if match[0].startswith((";", ",")) else 0)
-            bracket = match[0] == " ("
+    for match in reversed(list(_CUT.finditer(plain, 0, hedge + 2))):
+        near = not match[0].startswith(",") or _near(plain, match.end(), hedge)
+        if match.end() <= hedge + 1 and near:
+            if len(plain[: match.start()].split(None, 4)) >= 4:
+                begin = match.start() + (1 if match[0].startswith((";", ",")) else 0)
+                bracket = match[0] == " ("
+            break
     if begin and len(plain[hedge:].split()) <= 3 and not bracket:
         begin = 0
     stop = len(plain)

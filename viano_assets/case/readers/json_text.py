@@ -82,6 +82,7 @@ class _Parser:
 
     def _object(self, depth: int) -> dict[str, Value]:
         result: dict[str, Value] = {}
+        repeated: dict[str, int] = {}
         self.at += 1
         self.space()
         while self._chars[self.at : self.at + 1] != "}":
@@ -91,6 +92,9 @@ class _Parser:
             self.space()
             self._expect(":")
             value = self.value(depth + 1)
+            if key in result:
+                repeated[key] = repeated.get(key, 0) + 1
+                key = f"{key}'{repeated[key] if repeated[key] > 1 else ''}"
             while key in result:
                 key += "'"
             result[key] = value

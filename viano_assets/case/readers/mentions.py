@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from viano_assets.case.readers.embedded import data_mentions
 from viano_assets.case.readers.technical import FILE, is_sql, language_of_file, looks_like_command, technical
 
 
@@ -25,13 +26,13 @@ class Mention(NamedTuple):
 
 
 _CODE_SPAN = re.compile(
-    r"(?P<ticks>`{1,2})(?!`)(?P<body>[^\n]+?)(?<!`)(?P=ticks)(?!`)|\{\{(?P<jira>[^{}\n]+)\}\}"
+    r"(?P<ticks>`{1,2})(?!`)(?P<body>[^\n]{1,1000}?)(?<!`)(?P=ticks)(?!`)|\{\{(?P<jira>[^{}\n]+)\}\}"
 )
 _QUOTED = re.compile(
     r"\"([^\"\n]{3,200})\"|“([^”\n]{3,200})”|„([^“”\n]{3,200})[“”]|«([^»\n]{3,200})»|»([^«\n]{3,200})«"
 )
 _URL = re.compile(r"\b(?:https?|ftp)://[^\s<>\"'`)\]]+[^\s<>\"'`)\].,;:!?]")
-_PATH = re.compile(rf"(?<![\w/\\.@]){FILE}(?::(?P<line>\d+))?")
+_PATH = re.compile(rf"(?<![\w/\\.@+-]){FILE}(?::(?P<line>\d+))?")
 _COMMIT = re.compile(
     r"(?<![\w/.-])(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])(?:[0-9a-f]{40}|[0-9a-f]{7,16})(?![\w-])"
 )
@@ -40,7 +41,7 @@ _COMMIT_WORD = re.compile(
 )
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _VERSION = re.compile(
-    r"(?:(?P<name>[A-Za-z][\w+-]*(?:[.][A-Za-z][\w+-]*)*)[ /=]{1,3}(?:version |Version |v\.? ?)?)?(?<![\w.])v?(?P<version>\d+(?:\.\d+){1,4}"
+    r"(?:(?<![A-Za-z0-9_])(?P<name>[A-Za-z][\w+-]{0,60}+(?:[.][A-Za-z][\w+-]{0,60}+){0,6})[ /=]{1,3}(?:version |Version |v\.? ?)?)?(?<![\w.])v?(?P<version>\d+(?:\.\d+){1,4}"
     r"(?:[-+.]?(?:rc|a|b|alpha|beta|dev|post|p|final|snapshot)[.-]?\d*)?)(?![\w])(?!\.\d)",
     re.IGNORECASE,
 )
@@ -70,20 +71,20 @@ _NO_NOUN = _FUNCTION_WORDS | frozenset(
     januar februar märz april mai juni juli august september oktober november dezember january february march may june
     july october december""".split()
 )
-_CALL = re.compile(r"(?<![\w.`/])(?P<name>(?:[A-Za-z_~]\w*(?:::|\.|->))*[A-Za-z_~]\w*)\(\)")
+_CALL = re.compile(r"(?<![\w.`/])(?P<name>(?:[A-Za-z_~]\w*+(?:::|\.|->)){0,20}+[A-Za-z_~]\w*+)\(\)")
 _QUALIFIED = re.compile(
-    r"(?<![\w`/.])(?:[A-Za-z_]\w*::)+~?[A-Za-z_]\w*|(?<![\w`/.@])(?:[A-Za-z_]\w{1,}\.){1,6}[A-Za-z_]\w{2,}(?![\w(]|\.\w)"
+    r"(?<![\w`/.])(?:[A-Za-z_]\w*+::){1,20}~?[A-Za-z_]\w*|(?<![\w`/.@])(?:[A-Za-z_]\w{1,}\.){1,6}[A-Za-z_]\w{2,}(?![\w(]|\.\w)"
 )
 _SNAKE = re.compile(r"(?<![\w`/.-])_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/])")
 _CAMEL = re.compile(
-    r"(?<![\w`/.-])(?:[A-Z][a-z0-9]+(?:[A-Z]+[a-z0-9]*)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+)(?![\w/])"
+    r"(?<![\w`/.-])(?:[A-Z][a-z0-9]++(?:[A-Z]++[a-z0-9]*+)++|[a-z][a-z0-9]*+(?:[A-Z][a-z0-9]++)++)(?![\w/])"
 )
 _IDENTIFIER = re.compile(r"@?[A-Za-z_~$][\w$]*(?:(?:\.|::|->|#)~?[A-Za-z_$][\w$]*)*(?:\([^()]*\))?")
 _ERROR_NAME = re.compile(r"(?:Error|Exception|Warning)$")
 _DOMAIN_ENDS = frozenset("com org net edu gov io de html htm".split())
 
-_PLACE = re.compile(rf"({FILE}):(\d+)")
-_RAISED = re.compile(r"\b([A-Za-z_][\w.]*(?:Error|Exception))(?:\[\d+\])?:\s+(\S.*)$")
+_PLACE = re.compile(rf"(?<![\w/\\.@+-])({FILE}):(\d+)")
+_RAISED = re.compile(r"\b([A-Za-z_][\w.]{0,200}(?:Error|Exception))(?:\[\d+\])?:\s+(\S.*)$")
 
 IMPLEMENTATION_KINDS = frozenset({"path", "symbol"})
 """Kinds that name something of the implementation which nobody has read."""
@@ -193,6 +194,8 @@ def _quotes(text: str) -> Iterator[Mention]:
 
 
 def _simple(text: str) -> Iterator[Mention]:
+    for start, end, found in data_mentions(text):
+        yield Mention(start, end, "data", found)
     for match in _URL.finditer(text):
         yield Mention(*match.span(), "url", {"url": match[0]})
     for match in _UUID.finditer(text):

@@ -354,7 +354,7 @@ class _Reader:
     @staticmethod
     def _code_only(body: str) -> tuple[int, int, str, dict[str, str]] | None:
         """A paragraph that is nothing but one code mark: program output, an error, a command."""
-        match = re.fullmatch(r"\s*(`{1,2})(?!`)([^`\n]+)\1\s*[.,:;]?\s*", body)
+        match = re.fullmatch(r"\s*(`{1,2})(?!`)([^`\n]+)\1\s*(?:[.,:;]\s*)?", body)
         if match is None:
             return None
         return (*match.span(2), *classify_code(match[2]))

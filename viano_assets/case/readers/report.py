@@ -11,6 +11,7 @@ from typing import NamedTuple
 from viano_assets.case.archives import is_archive_name, open_role_archive, view_name
 from viano_assets.case.model import CaseSource, Origin, SourceType
 from viano_assets.case.readers.defects import DefectSplitter
+from viano_assets.case.readers.embedded import without_data
 from viano_assets.case.readers.formats import read_format
 from viano_assets.case.readers.language import language_of
 from viano_assets.case.readers.model import Passage, Piece, Reading
@@ -167,6 +168,7 @@ def read_report(
             if comment and passage.base is SourceType.REPORT:
                 passage = replace(passage, base=SourceType.COMMENT)  # noqa: PLW2901 - a later remark
             clean = passage.text.replace(redactor.replacements(passage.text.text, "prose"))
+            clean = clean.replace(without_data(clean.text))
             attributes = _redacted(passage.attributes, redactor)
             passage = replace(passage, text=clean, attributes=attributes)  # noqa: PLW2901 - redacted from here on
             read = read_passage(passage, clean.text)

@@ -52,7 +52,8 @@ _FRAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("cpp", r"\s*[\w.-]+!(?P<function>[\w:~<>]+)(?:\+0x[0-9a-fA-F]+)?(?: \[(?P<file>[^\]@]+?) @ (?P<line>\d+)\])?\s*$"),
         ("go", r"\t(?P<file>/?\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?\s*$"),
         ("rust", r"\s+at (?P<file>\S+\.rs):(?P<line>\d+)(?::\d+)?\s*$"),
-        ("rust", r"\s*\d+: +(?:0x[0-9a-f]+ - )?(?P<function>[\w<>:{}$ #,&]+(?:::[\w<>:{}$ #]+)+)\s*$"),
+        ("rust", r"\s*\d+: +(?:0x[0-9a-f]+ - )?(?=[^\n]*[\w>}]::[\w<{])(?P<function>[\w<>:{}$ #,&]++)$"),
+        ("rust", r"\s{2,}\d+: +(?:0x[0-9a-f]+ - )?(?P<function>[A-Za-z_]\w*)$"),
         ("lua", r"\s*(?P<file>\S+?\.lua):(?P<line>\d+): in (?:(?:function|method|local|upvalue|field) )?[<'`]?(?P<function>[\w.:]+)"),
         ("ruby", r"\s*(?:from )?(?P<file>\S+\.rb):(?P<line>\d+):in [`'](?P<function>[^']+)'"),
         ("python", rf"\s*(?P<file>{FILE}):(?P<line>\d+): in (?P<function>\w+)\s*$"),
@@ -60,8 +61,10 @@ _FRAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("", rf"\s*(?:[-*•]\s+)[`'\"]?(?P<file>{FILE}):(?P<line>\d+)[`'\"]?\s*$"),
     )
 )  # fmt: skip
+_MAX_LINE = 2_000
+_LONG_SPACE = re.compile(r"\s{40,}")
 _RUST_PLACE = re.compile(r"\s+at (?P<file>\S+\.rs):(?P<line>\d+)(?::\d+)?\s*$")
-_GO_CALL = re.compile(r"(?P<function>[\w./*()-]+\.[\w.*()-]+)\((?:0x[0-9a-f]+|\.\.\.|[^)]*)\)\s*$")
+_GO_CALL = re.compile(r"(?=[^\n]*\.)(?P<function>[\w./*()-]+)\([^()]*\)\s*$")
 _TRACE_HEAD = re.compile(
     r"\s*(?:Traceback \(most recent call last\)|stack traceback|goroutine \d+ \[|stack backtrace|Stack trace|Call stack"
     r"|During handling of the above exception|The above exception was the direct cause)",
@@ -84,7 +87,7 @@ _PANIC = re.compile(
     r"|[A-Z]{2,4}-\d{3,5}: .*)[`'\"]?\s*$",
 )
 _DIED = re.compile(
-    r"\s*(?:(?:libc\+\+abi: )?terminat(?:e called|ing)(?: after throwing an instance of '(?P<exception>[^'\n]+)'|\b[^\n]*)"
+    r"\s*(?:(?:libc\+\+abi: )?(?:terminate called|terminating (?:due to|with) uncaught)(?: after throwing an instance of '(?P<exception>[^'\n]+)'|\b[^\n]*)"
     r"|(?:Program|Thread \d+[^\n]{0,80}?) (?:received|terminated with) signal (?P<exception2>SIG[A-Z]+)(?:, (?P<message2>[^\n]*))?"
     r"|={2,}\d+={2,}\s?ERROR: (?P<exception3>\w+Sanitizer): (?P<message3>[^\n]*)"
     r"|(?:PHP )?Fatal error: (?P<message4>[^\n]*))$"
@@ -163,12 +166,12 @@ def looks_like_command(line: str) -> bool:
 
 def technical(lines: Sequence[str], at: int) -> Found | None:
     """Return what begins at line `at`, or None when the line is prose or code."""
-    line = lines[at]
-    if not line.strip():
+    line = _bounded(lines[at])
+    if not line:
         return None
     if _TRACE_HEAD.match(line):
         return Found("trace_head", 1, {})
-    frame = _frame(lines, at)
+    frame = _frame(line, lines, at)
     if frame is not None:
         return frame
     if _NODE_HEAD.match(line) and any(_CARETS.match(below) for below in lines[at + 1 : at + 3]):
@@ -191,8 +194,12 @@ def _with_message(found: Found, lines: Sequence[str], at: int) -> Found:
     return found if what is None else Found("error", 2, {**found.attributes, **_parts(what)})
 
 
-def _frame(lines: Sequence[str], at: int) -> Found | None:
-    line = lines[at]
+def _bounded(line: str) -> str:
+    """Return what of a line decides what it is, so that no line costs more than its length times a constant."""
+    return _LONG_SPACE.sub(lambda match: match[0][:40], line[:_MAX_LINE]).rstrip()
+
+
+def _frame(line: str, lines: Sequence[str], at: int) -> Found | None:
     for language, pattern in _FRAMES:
         match = pattern.match(line)
         if match is None:
@@ -204,15 +211,15 @@ def _frame(lines: Sequence[str], at: int) -> Found | None:
             if count > 1:
                 parts["code"] = lines[at + 1].strip()
         if language == "rust" and "file" not in parts and at + 1 < len(lines):
-            below = _RUST_PLACE.match(lines[at + 1])
+            below = _RUST_PLACE.match(lines[at + 1][:_MAX_LINE])
             if below is not None:
                 parts |= _parts(below)
                 count = 2
         parts.setdefault("language", language or _language(parts.get("file", "")))
         return Found("stack_frame", count, {key: value for key, value in parts.items() if value})
     following = lines[at + 1] if at + 1 < len(lines) else ""
-    call = _GO_CALL.match(line)
-    where = re.match(r"\t(?P<file>/?\S+\.go):(?P<line>\d+)", following) if call is not None else None
+    where = re.match(r"\t(?P<file>/?\S+\.go):(?P<line>\d+)", following)
+    call = _GO_CALL.match(line) if where is not None else None
     if call is not None and where is not None:
         return Found("stack_frame", 2, {**_parts(call), **_parts(where), "language": "go"})
     return None

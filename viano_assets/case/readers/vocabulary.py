@@ -158,11 +158,17 @@ _BY_PHRASE = _phrases()
 _LEADING = frozenset("the a an my our your der die das ein eine mein unser dein ihr".split())  # noqa: SIM905 - words
 
 
+_MAX_HEADING = 200
+"""Characters of a heading or label; what is longer is no name of a section."""
+
+
 def section_of(heading: str) -> Section | None:
     """Return the section that a heading or label names, or None when it is none of ours.
 
     Whole phrases only: `Expected behaviour (as in 2.0)` matches, `Expected to crash soon` does not.
     """
+    if len(heading) > _MAX_HEADING:
+        return None
     words = _normal(heading).split()
     if not words or len(words) > 8:
         return None
