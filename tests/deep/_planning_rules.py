@@ -151,7 +151,7 @@ SEED_003: tuple[Rule, ...] = (
     _rule("003-45", "hypotheses.accepted", "if position > len(candidates) or candidates[position - 1] != candidate:", "if False:", PJ + "test_an_unclear_candidate_leaves_the_interpretation_accepted_and_the_others_locked"),
     _rule("003-46", "hypotheses.accepted", "if positions is not None and len(candidates) != positions:", "if False:", PJ + "test_an_unclear_candidate_leaves_the_interpretation_accepted_and_the_others_locked"),
     _rule("003-47", "planning.adoption", "if positions[n - 1].status in _REVIEWED", "if positions", PJ + "test_bad_candidates_never_cost_a_valid_interpretation"),
-    _rule("003-48", "calls", '        "phase": phase.value,\n        "attempt_id": attempt_id,\n', '        "phase": phase.value,\n', PC + "test_the_chain_is_verified_on_every_read"),
+    _rule("003-48", "calls", '        "phase": phase.value,\n        "attempt_id": attempt_id,\n', '        "phase": phase.value,\n', PC + "test_a_call_of_another_attempt_is_refused_even_when_it_is_bound"),
     _rule("003-49", "planning.chain", 'if places is None or [item.path for item in places] != repair["places"]:', "if places is None:", PC + "test_the_chain_is_verified_on_every_read"),
     _rule("003-50", "planning.chain", 'if not 0 < len(bound) <= self._policy.get("max_repairs", 0) + 1:', "if not bound:", PC + "test_an_empty_or_too_deep_chain_is_refused"),
     _rule("003-51", "planning.chain", "if before is not None and recorded >= before:", "if False:", PC + "test_a_chain_that_refers_to_itself_is_refused"),

@@ -29,7 +29,7 @@ from tests.support.reading import (
 )
 from tests.support.schema_check import violations
 from tests.support.scripted_gateway import Halted, ScriptedGateway, Unusable
-from viano_assets.canonical import canonical_json
+from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.errors import ContractError
 from viano_assets.package.model import Change
 from viano_assets.phases.common import invalid_attempts, read_json
@@ -276,6 +276,25 @@ async def test_the_chain_is_verified_on_every_read(pick: str, old: bytes, new: b
         path = next(p for p in paths if pick in p)
     store.replace(path, edited(store, head, path, old, new))
     with pytest.raises(ContractError, match=code):
+        load_interpretation(store, store.latest("BUG-1"), Phase.HYPOTHESES)
+
+
+async def test_a_call_of_another_attempt_is_refused_even_when_it_is_bound() -> None:
+    """Call and bindings are forged together, so that only the identity of the attempt is wrong."""
+    store = Forger()
+    new_case(store)
+    head = await repaired(store)
+    paths = [p for p in sorted(head.files) if p.startswith(READ)]
+    calls = [p for p in paths if "/calls/" in p]
+    call = next(p for p in calls if read_json(store, head, p).get("attempt_id") == "attempt-2")
+    forged = edited(store, head, call, b'"attempt_id":"attempt-2"', b'"attempt_id":"attempt-9"')
+    store.replace(call, forged)
+    old, new = head.files[call].sha256.encode(), sha256_hex(forged).encode()
+    for path in paths:
+        data = store.read(head, path)
+        if path != call and old in data:
+            store.replace(path, data.replace(old, new))
+    with pytest.raises(ContractError, match="call_mismatch"):
         load_interpretation(store, store.latest("BUG-1"), Phase.HYPOTHESES)
 
 
