@@ -374,12 +374,12 @@ _LINE_RULES = (
     _Rule(_anchors("--passw", "--token", "--secret", "--api-key"), _valued(_FLAG, _NOT_CODE)),
     _Rule(
         _anchors(
-            r"(?:pass|word|wd|wort|phrase|secret|token|key|credentials?|hash|value|[0-9])\]?[\"'][ \t]{0,8}"
-            r"(?:,|[\"']?val)"
+            r"(?:pass|word|wd|wort|phrase|secret|token|key|credentials?)"
+            r"(?:[_.-]?(?:hash|value|[0-9]))?\]?[\"'][ \t]{0,8}(?:,|[\"']?val)"
         ),
         _named,
     ),
-    _Rule(_anchors("akia", "asia", r"secret[ \t]", r"token[ \t]", r"key[ \t]"), _keys),
+    _Rule(_anchors("akia", "asia", r"secret[ \t]", r"token[ \t]", r"(?:api|access)[_ -]?key[ \t]"), _keys),
     _Rule(_anchors(r"identified\s"), _groups(_IDENTIFIED, ("SECRET",))),
     _Rule(
         _anchors(";[^;\"'\n]{1,64};"),
