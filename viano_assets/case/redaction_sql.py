@@ -176,7 +176,7 @@ class SqlStream:
         for match in _TOKENS[bool(self._escapes)].finditer(text, at):
             word = match[0]
             first = word[0]
-            if first not in "(),;[]'\"`" and self._depth == 0:
+            if self._depth == 0 and first not in "(),;[]'\"`":
                 following = _NEXT.search(text, match.start(), match.end())
                 if following is not None and (self._head or mode == "rows"):
                     parts.append(text[match.start() : following.start()])
@@ -340,6 +340,8 @@ class SqlStream:
         return body if kind is None else self._lines(kind, body)
 
     def _lines(self, kind: str, body: str) -> str:
+        if body and "\n" not in body and "\r" not in body:
+            return self._redactor.placeholder(kind, body)
         return re.sub(r"[^\r\n]+", lambda line: self._redactor.placeholder(kind, line[0]), body)
 
     def _copy_begins(self, head: str) -> None:
