@@ -104,7 +104,12 @@ def test_an_open_german_case_asks_in_german() -> None:
     assert question.endswith("bleibt H1 bestehen.")
     assert document["not_examined"][-1] == "Nicht im Bericht: The tide at the time of the failure."
     for text in (markdown, page):
-        for said in ("Kein eindeutiges Ergebnis: mehrere Erklärungen", "Die Frage, die es entscheiden würde", "Hypothesen", "Dafür"):
+        for said in (
+            "Kein eindeutiges Ergebnis: mehrere Erklärungen",
+            "Die Frage, die es entscheiden würde",
+            "Hypothesen",
+            "Dafür",
+        ):
             assert said.lower() in text.lower()
         for other in ("Evidence", "Against", "Countercheck", "Confidence"):
             assert f"## {other}" not in text
