@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import tarfile
@@ -9,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from viano_assets.case.assembler import load_case
+from tests.support.scripted_gateway import ScriptedGateway
+from viano_assets.case.assembler import MAX_SHOWN_BYTES, load_case
 from viano_assets.case.intake import import_case
 from viano_assets.case.model import SourceType
 from viano_assets.case.view import InputView
 from viano_assets.errors import InputError
 from viano_assets.package.model import Change
 from viano_assets.package.store import CheckpointStore
+from viano_assets.phases.interpretation.builder import CaseInterpreter
+from viano_assets.phases.interpretation.config import InterpretationConfig, PlanningConfig
 
 REPORT = """# Loading stops half way
 
@@ -254,3 +258,27 @@ def test_names_in_another_encoding_are_read_when_it_is_named(
     view = InputView.open(store, head, tmp_path / "cache")
     assert [file.path for file in view.files("diagnostics")] == ["新しい.txt"]
     assert head.raw_inputs()["inputs/diagnostics/logs.zip"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("line", "most", "over"),
+    [("see record #1{} of pkg/f{}.py\n", 1900, 2700), ("a{} b_{}\n\n", 2600, 3600)],
+)
+def test_what_an_import_accepts_fits_into_the_context_of_the_first_phase(
+    store: CheckpointStore, tmp_path: Path, line: str, most: int, over: int
+) -> None:
+    def written(count: int) -> Path:
+        text = "".join(line.replace("{}", f"{number:06}") for number in range(count))
+        return _file(tmp_path, "report.md", text.encode())
+
+    before = tree(tmp_path / "home")
+    with pytest.raises(InputError) as refused:
+        import_case(store, case_id="C-1", report=written(over))
+    assert (refused.value.code, tree(tmp_path / "home")) == ("report_too_large", before)
+    import_case(store, case_id="C-1", report=written(most))
+    config = InterpretationConfig(planning=PlanningConfig(mode="joint"))
+    asyncio.run(CaseInterpreter(store, ScriptedGateway([{}]), config).build("C-1"))
+    path = store.latest("C-1").pointer("interpretation_context")
+    assert path is not None
+    assert 600_000 < len(store.read(store.latest("C-1"), path)) <= MAX_SHOWN_BYTES
+    assert config.limits.context_bytes == MAX_SHOWN_BYTES

@@ -18,13 +18,20 @@ from viano_assets.case.lifecycle import Lifecycle
 from viano_assets.case.model import CaseDocument, CaseSource, InputFile
 from viano_assets.case.ports import CommitStore, ReadStore
 from viano_assets.case.readers import ReportReading, check_report, read_report
-from viano_assets.case.redaction import RULES
+from viano_assets.case.redaction import RULES, Redactor
 from viano_assets.case.view import pins_of
 from viano_assets.errors import InputError, PackageError
 from viano_assets.package.model import Change, Head
 
 CASE_POINTER = "case"
 """Pointer to the canonical case of the current analysis revision."""
+
+MAX_SHOWN_BYTES = 1_048_576
+"""Most that a phase is shown at once; `limits.context_bytes` of the interpretation has it as its default."""
+
+_FRAME_BYTES = 32_768
+_SOURCE_BYTES = 56
+"""What a context holds besides the sources, and what each id takes in its lists: measured upper bounds."""
 
 
 def case_path(revision: int) -> str:
@@ -104,18 +111,9 @@ class CaseAssembler:
         with tempfile.TemporaryDirectory(prefix="viano-report-") as folder:
             for item in reports:
                 path = local.get(item.path) or self._copied(head, item.path, Path(folder) / item.sha256)
-                name = PurePosixPath(item.path).name
-                check_report(path, name, where=item.path, name_encoding=pins.name_encoding)
-                readings.append(
-                    read_report(
-                        path,
-                        input_path=item.path,
-                        input_sha256=item.sha256,
-                        redactor=pins.redactor,
-                        name_encoding=pins.name_encoding,
-                        comment=is_added(item.path),
-                    )
-                )
+                readings.append(_reading(item, path, pins.redactor, pins.name_encoding))
+        if added:
+            _check_shown(readings, head.case_id)
         return _document(
             head, revision or head.revision, readings, sorted(inputs, key=lambda item: item.path)
         )
@@ -124,6 +122,44 @@ class CaseAssembler:
         with self._store.open(head, path) as content, target.open("wb") as out:
             shutil.copyfileobj(content, out, 1 << 20)
         return target
+
+
+def check_readings(inputs: Sequence[RawInput], redactor: Redactor, name_encoding: str | None) -> None:
+    """Refuse reports that no phase could be shown whole, before anything is written.
+
+    Raises:
+        InputError: `report_too_large`, and what `check_report` refuses.
+    """
+    reports = [item for item in inputs if item.role == "report"]
+    readings = [_reading(item.described(), item.path, redactor, name_encoding) for item in reports]
+    _check_shown(readings, ", ".join(item.package_path for item in reports))
+
+
+def _reading(item: InputFile, path: Path, redactor: Redactor, name_encoding: str | None) -> ReportReading:
+    check_report(path, PurePosixPath(item.path).name, where=item.path, name_encoding=name_encoding)
+    return read_report(
+        path,
+        input_path=item.path,
+        input_sha256=item.sha256,
+        redactor=redactor,
+        name_encoding=name_encoding,
+        comment=is_added(item.path),
+    )
+
+
+def _check_shown(readings: Sequence[ReportReading], where: str) -> None:
+    sources = [source for reading in readings for source in reading.sources]
+    shown = [source.model_dump(mode="json", exclude={"origin"}) for source in sources]
+    # A request carries its sections as text, so that each quotation mark in them takes a backslash.
+    size = len(canonical_json(canonical_json(shown).decode())) + _SOURCE_BYTES * len(sources) + _FRAME_BYTES
+    if size > MAX_SHOWN_BYTES:
+        raise InputError(
+            "report_too_large",
+            f"what the report says takes {size} bytes as {len(sources)} sources,"
+            f" at most {MAX_SHOWN_BYTES} can be shown to an analysis",
+            where=where,
+            hint="keep to what was done and seen; put logs, dumps and long lists into --diagnostics",
+        )
 
 
 def _report_order(item: InputFile) -> tuple[bool, str]:

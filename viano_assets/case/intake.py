@@ -16,12 +16,13 @@ from typing import TypeAlias
 
 from viano_assets.canonical import canonical_json
 from viano_assets.case.archives import is_archive_name, open_role_archive
-from viano_assets.case.assembler import CaseAssembler
+from viano_assets.case.assembler import CaseAssembler, check_readings
 from viano_assets.case.inputs import RawInput, Role
 from viano_assets.case.lifecycle import Lifecycle
 from viano_assets.case.packing import pack_directory
 from viano_assets.case.ports import CaseStore
 from viano_assets.case.readers import check_report
+from viano_assets.case.redaction import Redactor
 from viano_assets.case.view import KEY_POINTER, KEY_SCHEMA
 from viano_assets.errors import InputError
 from viano_assets.package.model import Change, Head
@@ -122,7 +123,9 @@ def _create(
     name_encoding: str | None,
     randomness: Callable[[int], bytes],
 ) -> Head:
-    key: dict[str, object] = {"schema": KEY_SCHEMA, "key": randomness(32).hex()}
+    secret = randomness(32)
+    check_readings(inputs, Redactor(secret), name_encoding)
+    key: dict[str, object] = {"schema": KEY_SCHEMA, "key": secret.hex()}
     if name_encoding is not None:
         key["name_encoding"] = name_encoding
     raw = {item.package_path: item.path for item in inputs}
