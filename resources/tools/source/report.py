@@ -63,10 +63,18 @@ _ERROR = re.compile(
 _QUOTED = re.compile(r"[\"“„»]([^\"“”„«»\n]{6,200})[\"”“«»]|(?<!\w)'([^'\n]{8,200})'(?!\w)")
 
 
+_THREAD = re.compile(
+    r"""(\b(?:exception in )?thread) ["'][^"'\n]{1,80}["'](?= panicked| [\w.$]+(?:Error|Exception)|:|$)""",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A thread's name is no word of the report: most programs call theirs `main`."""
+
+
 def read_report(text: str) -> Report:
     """Take `text` apart; any text will do, an empty one gives an empty report."""
     report = Report()
     text = without_pseudonyms(text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _THREAD.sub(r"\1", text)
     report.frames = _frames(text)
 
     def block(match: re.Match[str]) -> str:

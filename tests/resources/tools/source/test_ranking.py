@@ -254,3 +254,17 @@ def test_a_tree_without_code_ranks_nothing_and_breaks_nothing(open_tree: Open) -
     for files in ({"a.log": "hello\n"}, {"data.bin": b"\x00\x01"}):
         result = open_tree(files).rank({"text": "It stops with hello"})
         assert all(len(draft.content.splitlines()) == 1 for draft in result.drafts)
+
+
+def test_the_name_of_a_thread_is_no_clue(open_tree: Open) -> None:
+    tree = open_tree(
+        {
+            "src/Main.java": "class Main {\n  static void main() {\n    new Dock().assign(0);\n  }\n}\n",
+            "src/Dock.java": "class Dock {\n  void assign(Ship ship) {\n    ship.moor();\n  }\n}\n",
+        }
+    )
+    rankings = [
+        tree.rank({"text": f'Exception in thread "{name}" java.lang.Error: no mooring'}).drafts[0].content
+        for name in ("main", "worker-7")
+    ]
+    assert rankings[0] == rankings[1]
