@@ -24,8 +24,9 @@ REPEATS = 10
 BOOTSTRAPS = 2_000
 
 
-def _share(values: Sequence[bool]) -> float:
-    return round(100 * sum(values) / len(values), 1) if values else 0.0
+def _share(values: Sequence[bool]) -> float | None:
+    """Return the share of true values as a fraction; None without any."""
+    return round(sum(values) / len(values), 4) if values else None
 
 
 def _bm25_first(case: BugCase) -> bool:

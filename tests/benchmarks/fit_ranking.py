@@ -25,10 +25,10 @@ WRONG_MASS = 0.25
 def _rates(ranks: list[tuple[int, int]]) -> dict[str, float]:
     files, symbols = np.array([r[0] for r in ranks]), np.array([r[1] for r in ranks])
     return {
-        "file_hit1": round(100 * float((files <= 1).mean()), 1),
-        "file_hit5": round(100 * float((files <= 5).mean()), 1),
-        "symbol_hit1": round(100 * float((symbols <= 1).mean()), 1),
-        "symbol_hit5": round(100 * float((symbols <= 5).mean()), 1),
+        "file_hit1": round(float((files <= 1).mean()), 4),
+        "file_hit5": round(float((files <= 5).mean()), 4),
+        "symbol_hit1": round(float((symbols <= 1).mean()), 4),
+        "symbol_hit5": round(float((symbols <= 5).mean()), 4),
     }
 
 
