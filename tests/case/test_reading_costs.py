@@ -20,7 +20,7 @@ from viano_assets.case.text import decode
 SIZE = 100_000
 FACTOR = 3.2
 """Most by which twice the text may cost more; twice is linear, four times quadratic."""
-FREE_SECONDS = 2.0
+FREE_SECONDS = 15.0
 """Below this a measurement says little about growth; what is not linear takes minutes."""
 
 UNITS = (
