@@ -27,7 +27,7 @@ from resources.evidence_index import EvidenceIndex
 from resources.llm.accounting import Ledger
 from resources.llm.gateway import LLMGateway
 from resources.llm.records import EVENT
-from tests.deep._faults_kill import Tally, _killed_at, in_child
+from tests.deep._faults_kill import Tally, _killed_at, forked, in_child
 from tests.support.cases import ManualClock
 from tests.support.faulty_files import WatchedFileSystem
 from tests.support.gateway_case import TurnedClock, config, gateway, provider
@@ -136,18 +136,12 @@ def _traced(child: int, options: list[str]) -> tuple[int, str]:
 
 def _stopped(work: Callable[[], None]) -> int:
     """Fork a child that stops itself, then works."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.kill(os.getpid(), signal.SIGSTOP)
-            work()
-            code = 0
-        except BaseException as error:  # noqa: BLE001 - the parent judges by the code
-            sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        finally:
-            os._exit(code)
-    return child
+
+    def stopped() -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        work()
+
+    return forked(stopped)
 
 
 def _points(text: str) -> list[tuple[str, int]]:

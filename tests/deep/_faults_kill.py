@@ -167,8 +167,8 @@ def _killed_at(nth: int) -> Callable[[str, str], None]:
     return before
 
 
-def in_child(work: Callable[[], None]) -> int:
-    """Run `work` in a forked child and return its exit code; negative is the signal that ended it."""
+def forked(work: Callable[[], None]) -> int:
+    """Start a forked child that does `work` and exits with 0, or with 1 and the error told; return its id."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -179,7 +179,12 @@ def in_child(work: Callable[[], None]) -> int:
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
         finally:
             os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return child
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Run `work` in a forked child and return its exit code; negative is the signal that ended it."""
+    return os.waitstatus_to_exitcode(os.waitpid(forked(work), 0)[1])
 
 
 def _result(operation: Operation, root: Path) -> tuple[object, ...]:
