@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ from viano_assets.package.store import CheckpointStore
 
 CASE = "c"
 LIMIT_S = 2.0
+
+Work = Callable[[bytes], None]
+Input = tuple[Work, bytes]
 
 
 def _refused(store: CheckpointStore) -> bool:
@@ -123,14 +126,13 @@ def _read_archive(data: bytes) -> None:
                     raise AssertionError("content has another length than the entry")
 
 
-def _archives(rng: random.Random, count: int) -> Iterator[tuple[Callable[[], None], bytes]]:
+def _archives(rng: random.Random, count: int) -> Iterator[Input]:
     seeds = _seeds()
     for _ in range(count):
-        data = _edited(rng, rng.choice(seeds))
-        yield (lambda d=data: _read_archive(d)), data  # type: ignore[misc]
+        yield _read_archive, _edited(rng, rng.choice(seeds))
 
 
-def _records(rng: random.Random, count: int, home: Path) -> Iterator[tuple[Callable[[], None], bytes]]:
+def _records(rng: random.Random, count: int, home: Path) -> Iterator[Input]:
     """Records edited as text or as JSON, so that many keep their canonical form."""
     store = CheckpointStore(home)
     head = grown(store, CASE, 3)
@@ -140,8 +142,7 @@ def _records(rng: random.Random, count: int, home: Path) -> Iterator[tuple[Calla
     ]
     for _ in range(count):
         raw = rng.choice(raws)
-        data = _edited(rng, raw) if rng.random() < 0.5 else _odd_field(rng, raw)
-        yield (lambda d=data: _decoded(d)), data  # type: ignore[misc]
+        yield _decoded, _edited(rng, raw) if rng.random() < 0.5 else _odd_field(rng, raw)
 
 
 ODD: tuple[Any, ...] = (
@@ -169,24 +170,33 @@ def _decoded(data: bytes) -> None:
     member_places(parsed)
 
 
+def feed(inputs: Iterable[Input], what: str, tally: Tally) -> tuple[int, int]:
+    """Feed inputs; any but a declared error, and more than two seconds, are counted as torn.
+
+    Returns how many were fed and how many of them were refused.
+    """
+    fed = refused = 0
+    for work, data in inputs:
+        fed += 1
+        start = time.monotonic()
+        try:
+            work(data)
+        except VianoError:
+            refused += 1
+        except Exception as error:  # noqa: BLE001 - any other error is a finding
+            found = f"{type(error).__name__}: {str(error)[:200]}"
+            tally.note("torn", f"{what}: {found} from {data[:120]!r}")
+        if time.monotonic() - start > LIMIT_S:
+            tally.note("torn", f"{what}: {time.monotonic() - start:.1f} s for {data[:120]!r}")
+    return fed, refused
+
+
 def fuzz(scratch: Path, tally: Tally, count: int) -> int:
-    """Feed edited bytes; only declared errors may come out, each within two seconds."""
+    """Feed edited archives, records and exports; only declared errors may come out, each in two seconds."""
     rng = random.Random(15)
-    done = 0
-    for source in (_archives(rng, count), _records(rng, count, scratch / "records")):
-        for work, data in source:
-            done += 1
-            start = time.monotonic()
-            try:
-                work()
-            except VianoError:
-                pass
-            except Exception as error:  # noqa: BLE001 - any other error is a finding
-                tally.note("torn", f"{type(error).__name__}: {error} from {data[:80]!r}")
-            if time.monotonic() - start > LIMIT_S:
-                tally.note("torn", f"{time.monotonic() - start:.1f} s for {data[:80]!r}")
-    done += _exports(rng, scratch, tally, max(1, count // 20))
-    return done
+    done, _ = feed(_archives(rng, count), "archives", tally)
+    done += feed(_records(rng, count, scratch / "records"), "records", tally)[0]
+    return done + _exports(rng, scratch, tally, max(1, count // 20))
 
 
 def _exports(rng: random.Random, scratch: Path, tally: Tally, count: int) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,13 +17,13 @@ from resources.tools.database.worker import RefusedError, gate
 from resources.tools.logs.capability import level_counts, settings
 from resources.tools.logs.files import TextFile
 from resources.tools.logs.templates import mine
-from tests.deep._faults_bytes import LIMIT_S, _edited, _odd_field
+from tests.deep._faults_bytes import Input, Work, _edited, _odd_field, feed
 from tests.deep._faults_kill import Tally
 from tests.deep._investigation_sql import attacks
 from tests.support.forgeries import finished
 from viano_assets.canonical import canonical_json, strict_loads
 from viano_assets.data_files import CONFIG
-from viano_assets.errors import ContractError, VianoError
+from viano_assets.errors import ContractError
 from viano_assets.phases.common import decode
 from viano_assets.phases.diagnosis.config import DiagnosisConfig
 from viano_assets.phases.diagnosis.contract import DiagnosisAnswer
@@ -36,8 +35,6 @@ from viano_assets.phases.investigation.answers import read_answer
 from viano_assets.phases.investigation.config import InvestigationConfig
 from viano_assets.phases.investigation.contract import CONTRACT
 
-Work = Callable[[bytes], None]
-Input = tuple[Work, bytes]
 _TEMPLATE_SHARE = 8
 """Every so-manieth log is also read whole: templates, levels and settings of it."""
 
@@ -176,19 +173,7 @@ def run(scratch: Path, tally: Tally, count: int) -> int:
     """Feed every class; a finding is counted as torn. Returns how many inputs were fed."""
     total = 0
     for name, inputs in classes(scratch, count).items():
-        refused = fed = 0
-        for work, data in inputs:
-            fed += 1
-            start = time.monotonic()
-            try:
-                work(data)
-            except VianoError:
-                refused += 1
-            except Exception as error:  # noqa: BLE001 - any other error is a finding
-                found = f"{type(error).__name__}: {str(error)[:200]}"
-                tally.note("torn", f"{name}: {found} from {data[:120]!r}")
-            if time.monotonic() - start > LIMIT_S:
-                tally.note("torn", f"{name}: {time.monotonic() - start:.1f} s for {data[:120]!r}")
+        fed, refused = feed(inputs, name, tally)
         sys.stderr.write(f"fuzz: {name}: {fed} inputs, {refused} refused\n")
         total += fed
     return total
