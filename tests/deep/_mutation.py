@@ -85,11 +85,15 @@ def module_path(module: str) -> Path:
     return ROOT / (module.replace(".", "/") + ".py")
 
 
+def mutant_count(module: str) -> int:
+    """Return how many mutants a module has, without making them."""
+    return sum(1 for _ in _places(ast.parse(module_path(module).read_text(encoding="utf-8"))))
+
+
 def mutants(module: str) -> Iterator[Mutant]:
     """Yield every single change of a module's source."""
     source = module_path(module).read_text(encoding="utf-8")
-    count = sum(1 for _ in _places(ast.parse(source)))
-    for number in range(count):
+    for number in range(mutant_count(module)):
         tree = ast.parse(source)
         node, change = list(_places(tree))[number]
         line = getattr(node, "lineno", 0)
