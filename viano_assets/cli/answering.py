@@ -10,12 +10,13 @@ from viano_assets.errors import ConfigurationError
 from viano_assets.package.model import Checkpoint, Head
 from viano_assets.phases.common import read_json
 from viano_assets.phases.protocols import Store
+from viano_assets.phases.rounds import model_rounds
 
 
 def answered_by(store: Store, head: Head, revision: int) -> list[dict[str, Any]]:
     """Return `{provider, model, phases}` of the providers, in order of their first answer."""
     found: dict[tuple[str, str], list[str]] = {}
-    for checkpoint in _rounds(head, revision):
+    for checkpoint in model_rounds(head, revision):
         if checkpoint.detail.get("outcome") == "answered":
             attempt = _last_attempt(store, head, checkpoint)
             phases = found.setdefault((attempt["provider"], attempt["requested_model"]), [])
@@ -28,7 +29,7 @@ def provider_to_name(home: Path, store: Store, head: Head) -> str | None:
     """Return the provider that the revision asked last when a run without --provider would ask another."""
     from resources.llm.config import LLMConfig  # noqa: PLC0415  # keeps `viano case list` fast
 
-    rounds = _rounds(head, head.revision)
+    rounds = model_rounds(head, head.revision)
     if not rounds:
         return None
     try:
@@ -58,10 +59,6 @@ def others_note(answers: Sequence[dict[str, Any]], asked: Sequence[str], case_id
         f"{phases} of {case_id} was answered by {who(others)} before; {', '.join(asked)} was not asked. "
         f"To ask in a new revision: viano case reopen {case_id} --again && viano run {case_id}"
     )
-
-
-def _rounds(head: Head, revision: int) -> list[Checkpoint]:
-    return [c for c in head.checkpoints if c.event == "model_round_recorded" and c.revision == revision]
 
 
 def _last_attempt(store: Store, head: Head, checkpoint: Checkpoint) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from viano_assets.package.model import Head
+from viano_assets.phases.rounds import model_rounds
 
 NEEDS_RETRY_ID = frozenset(
     {
@@ -24,8 +25,8 @@ def run_command(head: Head) -> str:
     `viano case resume` alone does not reopen (seed 000); the id depends on the history only.
     """
     mine = [checkpoint for checkpoint in head.checkpoints if checkpoint.revision == head.revision]
-    rounds = [checkpoint.detail for checkpoint in mine if checkpoint.event == "model_round_recorded"]
-    used = {str(detail["retry_id"]) for detail in rounds if detail.get("retry_id")}
+    details = [checkpoint.detail for checkpoint in model_rounds(head, head.revision)]
+    used = {str(detail["retry_id"]) for detail in details if detail.get("retry_id")}
     command = f"viano run {head.case_id}"
     for checkpoint in reversed(mine):
         if checkpoint.detail.get("outcome") in {"answered", "invalid"}:

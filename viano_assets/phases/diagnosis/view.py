@@ -17,6 +17,7 @@ from viano_assets.phases.diagnosis.published import FAILURE, REPORT, RESULT
 from viano_assets.phases.diagnosis.result import cited_ids
 from viano_assets.phases.investigation.artifacts import InvestigationDocument
 from viano_assets.phases.protocols import Phase, Store
+from viano_assets.phases.rounds import model_rounds
 
 _STATES = (
     (Phase.CHANGE_REQUEST, "change_request.json", "OUTPUT_READY"),
@@ -183,13 +184,8 @@ def _not_examined(store: Store, head: Head, revision: int, document: Mapping[str
 
 def _spend(store: Store, head: Head, revision: int) -> dict[str, Any]:
     units = BudgetManager(store).ledger(head, revision).snapshot().net_spent
-    rounds = [
-        checkpoint.detail["spend"]
-        for checkpoint in head.checkpoints
-        if checkpoint.event == "model_round_recorded"
-        and checkpoint.revision == revision
-        and "spend" in checkpoint.detail
-    ]
+    details = [checkpoint.detail for checkpoint in model_rounds(head, revision)]
+    rounds = [detail["spend"] for detail in details if "spend" in detail]
     priced = not any(spend["unpriced"] for spend in rounds)
     cost = sum((Decimal(spend["cost"]) for spend in rounds), Decimal(0))
     return {
