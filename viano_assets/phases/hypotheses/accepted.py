@@ -23,6 +23,7 @@ from viano_assets.phases.common import (
     frozen_context,
     place,
     read_json,
+    request_in,
     require_published,
 )
 from viano_assets.phases.hypotheses.context import Retained, locked
@@ -30,7 +31,7 @@ from viano_assets.phases.hypotheses.contract import Candidate, HypothesesAnswer
 from viano_assets.phases.hypotheses.rules import scope_of, validate
 from viano_assets.phases.hypotheses.summary import VERSION, hypotheses_markdown
 from viano_assets.phases.interpretation.accepted import AcceptedInterpretation, load_interpretation
-from viano_assets.phases.interpretation.context import correction, frozen_request
+from viano_assets.phases.interpretation.context import correction
 from viano_assets.phases.planning.adoption import Adoption, adopt
 from viano_assets.phases.protocols import ModelRequest, Phase, Store
 from viano_assets.phases.rendering import FIELD, Renderer, as_json, verified
@@ -80,7 +81,7 @@ def request_for(
     store: Store, head: Head, context: Mapping[str, Any], before: int | None = None
 ) -> ModelRequest:
     """Return the request of the next attempt, or of the one recorded in generation `before`."""
-    return correction(frozen_request(context), feedback(store, head, _PHASE, before))
+    return correction(request_in(context), feedback(store, head, _PHASE, before))
 
 
 def judge_batch(

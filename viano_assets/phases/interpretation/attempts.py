@@ -12,8 +12,8 @@ from typing import Any
 from viano_assets.case.model import CaseDocument
 from viano_assets.package.model import Head
 from viano_assets.phases.calls import SavedCall
-from viano_assets.phases.common import FrozenContext, decode, feedback
-from viano_assets.phases.interpretation.context import correction, frozen_request
+from viano_assets.phases.common import FrozenContext, decode, feedback, request_in
+from viano_assets.phases.interpretation.context import correction
 from viano_assets.phases.interpretation.contract import InterpretationAnswer
 from viano_assets.phases.interpretation.rules import validate
 from viano_assets.phases.planning.chain import Attempt, Chain, Reader
@@ -58,7 +58,7 @@ class Attempts:
         if joint is not None:
             return joint.attempt(before)
         issues = feedback(self.store, self.head, Phase.INTERPRETATION, before)
-        return Attempt(correction(frozen_request(self.context.data), issues))
+        return Attempt(correction(request_in(self.context.data), issues))
 
     def judge(self, attempt: Attempt, call: SavedCall) -> Judgement:
         """Check the answer of `call` against contract and rules."""

@@ -10,7 +10,7 @@ from viano_assets.case.model import CaseDocument
 from viano_assets.data_files import prompt
 from viano_assets.errors import BlockedError, ContractError, InputError
 from viano_assets.package.model import Head
-from viano_assets.phases.common import Binding, place, read_model, request_in
+from viano_assets.phases.common import Binding, place, read_model
 from viano_assets.phases.common import bind as bind_artifact
 from viano_assets.phases.interpretation.contract import CONTRACT, InterpretationAnswer
 from viano_assets.phases.interpretation.rules import ARRAYS, SINGLES, source_enums
@@ -103,11 +103,6 @@ def correction(request: ModelRequest, issues: Sequence[Mapping[str, Any]]) -> Mo
     return request.model_copy(
         update={"messages": (*request.messages, section("validation_issues", list(issues)))}
     )
-
-
-def frozen_request(context: Mapping[str, Any]) -> ModelRequest:
-    """Return the base request a frozen context carries."""
-    return request_in(context)
 
 
 def context_document(

@@ -14,8 +14,8 @@ from viano_assets.case.model import CaseDocument
 from viano_assets.errors import ContractError
 from viano_assets.package.model import Head
 from viano_assets.phases.calls import SavedCall, check_request, read_call
-from viano_assets.phases.common import FrozenContext, declared_by, decode, last_rejection, place
-from viano_assets.phases.interpretation.context import correction, frozen_request
+from viano_assets.phases.common import FrozenContext, declared_by, decode, last_rejection, place, request_in
+from viano_assets.phases.interpretation.context import correction
 from viano_assets.phases.interpretation.contract import InterpretationAnswer
 from viano_assets.phases.planning.context import repair_request
 from viano_assets.phases.planning.contract import Patches
@@ -84,7 +84,7 @@ class Reader:
         Raises:
             ContractError: `chain_broken` when a rejection names a chain that does not hold.
         """
-        base = frozen_request(self.context.data)
+        base = request_in(self.context.data)
         record = last_rejection(self.store, self.head, _PHASE, before)
         if record is None:
             return Attempt(base)
