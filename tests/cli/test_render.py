@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from viano_assets.case.lifecycle import Lifecycle
-from viano_assets.cli.render import STATES, counted, print_case, print_case_list, state_words
+from viano_assets.cli.options import counted
+from viano_assets.cli.render import STATES, print_case, print_case_list, state_words
 from viano_assets.cli.sql import _print_table
 
 LONG = "The queue is never woken when a berth is released, because nothing calls it. " * 3

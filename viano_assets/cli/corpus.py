@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from viano_assets.cli.options import Output, common
+from viano_assets.cli.options import Output, common, emit
 from viano_assets.evaluation.corpus import Corpus, build_corpus, corpus_named, corpus_of_folder, find_corpora
 from viano_assets.evaluation.recipes import archive_cache
 from viano_assets.evaluation.stored import CorpusFolder, check_corpus_name, read_document
@@ -26,10 +25,6 @@ def corpus() -> None:
 
 def _corpora(home: Path) -> dict[str, Corpus]:
     return find_corpora(home / "config" / "corpora")
-
-
-def _emit(out: Output, document: dict[str, Any], text: str) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False) if out.json else text)
 
 
 @corpus.command("list")
@@ -52,7 +47,7 @@ def list_(out: Output) -> None:
             }
         )
     lines = [f"{r['corpus']:<20} {r['built']:>4} cases  {len(r['runs']):>3} runs  {r['title']}" for r in rows]
-    _emit(out, {"corpora": rows}, "\n".join(lines) or "No corpus is known.")
+    emit(out, {"corpora": rows}, "\n".join(lines) or "No corpus is known.")
 
 
 @corpus.command()
@@ -79,7 +74,7 @@ def build(out: Output, name: str, folder: Path | None, cache: Path | None, only:
         "skipped": [{"bug_id": b, "code": c, "message": m} for b, c, m in built.skipped],
     }  # fmt: skip
     text = f"{built.imported} imported, {built.present} there already, {len(built.skipped)} left out."
-    _emit(out, document, f"{text}\nNext: viano corpus run {name}")
+    emit(out, document, f"{text}\nNext: viano corpus run {name}")
     raise SystemExit(3 if built.skipped and not built.imported and not built.present else 0)
 
 
@@ -107,7 +102,7 @@ def run(out: Output, name: str, provider: str | None, threads: int, only: tuple[
 
     outcomes = runs.work(run_id, threads=threads, told=told)
     figures = runs.judge(run_id, outcomes)
-    _emit(out, figures, _text(runs.folder, figures))
+    emit(out, figures, _text(runs.folder, figures))
 
 
 @corpus.command()
@@ -126,7 +121,7 @@ def report(out: Output, name: str, run_id: str | None) -> None:
             "no_report", "there is no judged run", where=run_id or name, hint=f"viano corpus run {name}"
         )
     figures = read_document(folder.run(chosen, "summary.json"))
-    _emit(out, figures, folder.run(chosen, "report.md").read_text(encoding="utf-8"))
+    emit(out, figures, folder.run(chosen, "report.md").read_text(encoding="utf-8"))
 
 
 def _text(folder: CorpusFolder, figures: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import click
 
-from viano_assets.cli.options import Output, common
+from viano_assets.cli.options import Output, common, counted
 from viano_assets.data_files import CONFIG, PROMPTS
 from viano_assets.errors import VianoError
 
@@ -118,6 +118,6 @@ def doctor(out: Output, provider: str | None) -> None:
             click.echo(f"{mark}  {check.name:<22}{check.detail}")
             if check.remedy:
                 click.echo(f"         {'':<22}→ {check.remedy}")
-        count = "1 thing needs" if len(bad) == 1 else f"{len(bad)} things need"
+        count = counted(len(bad), "thing needs", "things need")
         click.echo(f"{count} attention." if bad else "Ready.")
     raise SystemExit(1 if bad else 0)

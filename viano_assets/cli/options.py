@@ -126,6 +126,11 @@ def _print_error(error: VianoError) -> None:
     click.echo(f"hint: {one_line(remedy)}", err=True)
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {one if count == 1 else many}"
+
+
 def stdout_is_terminal() -> bool:
     """Tell whether a person watches standard output."""
     return sys.stdout.isatty()

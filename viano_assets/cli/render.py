@@ -12,11 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from viano_assets.cli.options import counted
 from viano_assets.errors import StorageError
 from viano_assets.package.model import Head
 from viano_assets.phases.common import artifact_path, read_json
 from viano_assets.phases.diagnosis.places import heading, view_places
 from viano_assets.phases.diagnosis.summary import limits_shown, location_text
+from viano_assets.phases.diagnosis.wording import Wording
 from viano_assets.phases.protocols import Phase, Store
 
 EXCERPT_LINES = 12
@@ -78,11 +80,6 @@ def _bullets(console: Console, items: Sequence[object]) -> None:
         _prose(console, item, lead="  • ")
 
 
-def counted(count: int, one: str, many: str) -> str:
-    """Return a number with its noun."""
-    return f"{count} {one if count == 1 else many}"
-
-
 STATES: Mapping[str, str] = {
     "RECEIVED": "received",
     "ASSEMBLED": "imported, not run",
@@ -131,7 +128,8 @@ def print_case(view: Mapping[str, Any], *, home: Path, report_file: Path | None 
 def _folded(items: Sequence[str]) -> list[str]:
     """Return the limits with the tools nobody asked folded into one line at the end."""
     kept = list(items)
-    for suffix, lead in ((" was never asked", "tools never asked"), (" wurde nie gefragt", "nie gefragt")):
+    for language, lead in (("en", "tools never asked"), ("de", "nie gefragt")):
+        suffix = Wording(language)("{tool} was never asked", tool="")
         unasked = [item.removesuffix(suffix) for item in kept if item.endswith(suffix)]
         kept = [item for item in kept if not item.endswith(suffix)]
         kept += [f"{lead}: {', '.join(unasked)}"] if unasked else []

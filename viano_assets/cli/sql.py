@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from viano_assets.cli.options import Output, common, one_line, one_line_cell
+from viano_assets.cli.options import Output, common, counted, one_line, one_line_cell
 from viano_assets.errors import VianoError
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def _complete(evidence: EvidenceIndex, home: Path) -> None:
     if done is None:
         return
     if done.cases or done.runs:
-        counted = ((done.cases, "case"), (done.runs, "run"))
-        added = " and ".join(f"{n} {name}{'s' if n > 1 else ''}" for n, name in counted if n)
+        lacked = ((done.cases, "case", "cases"), (done.runs, "run", "runs"))
+        added = " and ".join(counted(*item) for item in lacked if item[0])
         click.echo(f"note: the index lacked {added} of this home; added", err=True)
     if done.unreadable:
         names = ", ".join(done.unreadable[:5])
@@ -79,7 +79,7 @@ def _print_table(columns: list[str], rows: list[list[object]]) -> None:
         table.add_row(*(Text(one_line_cell(value)) for value in row))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(table)
-    console.print("1 row" if len(rows) == 1 else f"{len(rows)} rows")
+    console.print(counted(len(rows), "row", "rows"))
 
 
 @click.group()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from viano_assets.cli.options import Output, common
+from viano_assets.cli.options import Output, common, counted
 from viano_assets.cli.supervision import supervise
 from viano_assets.data_files import CONFIG
 from viano_assets.errors import InputError
@@ -56,8 +56,7 @@ def ui(out: Output, port: int) -> None:
     _check_port(port)
     environment = dagster_environment(out.home)
     counts = _sync(environment)
-    known = counts["partitions"]
-    revisions = "1 case revision is" if known == 1 else f"{known} case revisions are"
+    revisions = counted(counts["partitions"], "case revision is", "case revisions are")
     click.echo(f"{revisions} known to Dagster.", err=True)
     click.echo(f"UI: http://{LOOPBACK}:{port}/{GRAPH}   (Ctrl-C stops it)", err=True)
     command = [
