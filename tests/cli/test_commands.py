@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.analyst_server import AnalystServer
-from tests.support.commands import COMMAND, tree, viano, viano_process
+from tests.support.commands import started, tree, viano, viano_process
 from tests.support.graph import REPORT, SOURCE, small_case
-from tests.support.processes import ROOT
 from viano_assets.case.intake import import_case
 from viano_assets.package.model import Change, Head
 from viano_assets.package.store import CheckpointStore
@@ -127,13 +125,7 @@ def test_a_killed_run_is_shown_as_interrupted_and_continues(tmp_path: Path) -> N
     small_case(home, "A-1")
     with AnalystServer(delay_s=60) as server:
         server.configure(home)
-        with subprocess.Popen(
-            [*COMMAND, "run", "A-1"],
-            cwd=ROOT,
-            env=os.environ | {"VIANO_HOME": str(home)},
-            stderr=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        ) as process:
+        with started(home, "run", "A-1") as process:
             while not server.asked:
                 time.sleep(0.02)
             assert viano(home, "case", "show", "A-1", "--json").document["interrupted"] is None

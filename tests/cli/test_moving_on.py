@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.analyst_server import AnalystServer
-from tests.support.commands import Answer, viano, viano_process
+from tests.support.analyst_server import PROVIDER, AnalystServer
+from tests.support.commands import Answer, started, viano, viano_process
 from tests.support.graph import small_case
-from tests.support.processes import ROOT
 from viano_assets.package.store import CheckpointStore
 
-KEYED = """[providers.remote]
-type = "openai_compatible"
-model = "analyst"
-base_url = "{url}"
-structured = "json_schema"
-dialect = "llama"
-allow_loopback = true
+KEYED = f"""[providers.remote]
 api_key_env = "CASE_KEY"
-deadline_s = 120
-"""
+{PROVIDER}"""
 
 
 def follow(text: str, **environment: str) -> list[Answer]:
@@ -185,14 +175,7 @@ def test_a_signal_ends_a_run_between_two_dispatches(tmp_path: Path, number: sign
     home, whole = tmp_path / "home", tmp_path / "whole"
     small_case(home, "A-1")
     shutil.copytree(home, whole)
-    with subprocess.Popen(
-        [*HEARING, "run", "A-1"],
-        cwd=ROOT,
-        env=os.environ | {"VIANO_HOME": str(home)},
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with started(home, "run", "A-1", command=HEARING) as process:
         assert process.stderr is not None
         first = process.stderr.readline()
         process.send_signal(number)

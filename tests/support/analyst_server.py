@@ -18,11 +18,7 @@ from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.package.model import Head
 from viano_assets.phases.protocols import Message, ModelRequest, Store
 
-SETTINGS = """default_profile = "counted"
-[rounds]
-jitter = 0
-[providers.counted]
-type = "openai_compatible"
+PROVIDER = """type = "openai_compatible"
 model = "analyst"
 base_url = "{url}"
 structured = "json_schema"
@@ -30,6 +26,13 @@ dialect = "llama"
 allow_loopback = true
 deadline_s = 120
 """
+"""How a provider of this server is set up, below its heading."""
+
+SETTINGS = f"""default_profile = "counted"
+[rounds]
+jitter = 0
+[providers.counted]
+{PROVIDER}"""
 
 
 class AnalystServer(ModelServer):

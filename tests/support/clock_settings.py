@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from resources.llm.clock import parse_iso
-from resources.llm.records import past_rounds
+from resources.llm.records import PastRound, past_rounds
 from resources.run_lock import GRACE_S, lock_folder, run_lock, worker_is_dead
 from tests.support.cases import first_change, grown, next_change
 from tests.support.gateway_case import config, gateway, new_case, operation, provider, request
 from tests.support.model_server import ModelServer, answers, fails, in_turn
 from viano_assets.errors import BusyError
+from viano_assets.package.model import Head
 from viano_assets.package.store import CheckpointStore
 from viano_assets.phases.protocols import CallOutcome
 
@@ -107,17 +108,15 @@ def _wait_faults(outcome: CallOutcome, now: datetime, limit: float) -> list[str]
     return [] if fits else [f"{outcome.status} waits {wait:.3f} s"]
 
 
-def _rounds(
-    setting: Setting, scratch: Path, replies: Any, **facts: Any
-) -> tuple[list[CallOutcome], list[str]]:
-    """Ask again and again while the clock moves; return the outcomes and what was wrong with the waits."""
+def _rounds(setting: Setting, scratch: Path, replies: Any) -> list[str]:
+    """Ask again and again while the clock moves, at last for an answer; return what went wrong."""
     store, head = new_case(scratch / "home")
     clock = SetClock(setting.before)
     found: list[CallOutcome] = []
     faults: list[str] = []
     rounds = {"jitter": 0, "max_wait_s": MAX_WAIT_S}
     with ModelServer({"a": replies}) as server:
-        made = gateway(config({"a": provider(server)}, rounds=rounds, **facts), scratch / "spend", clock)
+        made = gateway(config({"a": provider(server)}, rounds=rounds), scratch / "spend", clock)
         wanted = operation(head)
 
         def ask(times: int) -> None:
@@ -137,17 +136,24 @@ def _rounds(
             clock.sleep(step)
             ask(2)
     head = store.latest(head.case_id, audit_history=True)
-    past = past_rounds(head, wanted)
+    faults += _order_faults(head, past_rounds(head, wanted))
+    if made.spend(store, head).seconds < 0:
+        faults.append("a duration is negative")
+    if setting.name != "frozen" and found[-1].status != "answered":
+        faults.append(f"in the end {found[-1].status}")
+    return faults
+
+
+def _order_faults(head: Head, past: Sequence[PastRound]) -> list[str]:
+    faults = []
     if [round_.number for round_ in past] != list(range(1, len(past) + 1)):
         faults.append("the rounds are not numbered in their order")
     if [c.generation for c in head.checkpoints] != list(range(1, head.generation + 1)):
         faults.append("the generations are not in their order")
-    if made.spend(store, head).seconds < 0:
-        faults.append("a duration is negative")
     for one, two in pairwise(past):
         if one.at <= two.at and one.not_before and two.not_before and two.not_before < one.not_before:
             faults.append("a later round is due earlier")
-    return found, faults
+    return faults
 
 
 def _moved(last: CallOutcome, outcome: CallOutcome) -> list[str]:
@@ -159,20 +165,12 @@ def _moved(last: CallOutcome, outcome: CallOutcome) -> list[str]:
 
 def retry_due(setting: Setting, scratch: Path) -> list[str]:
     """A failed round is put off, and comes to its answer at the latest after the policy's maximum."""
-    replies = in_turn(fails(503), fails(503), answers())
-    found, faults = _rounds(setting, scratch, replies)
-    if setting.name != "frozen" and found[-1].status != "answered":
-        faults.append(f"in the end {found[-1].status}")
-    return faults
+    return _rounds(setting, scratch, in_turn(fails(503), fails(503), answers()))
 
 
 def retry_after_seconds(setting: Setting, scratch: Path) -> list[str]:
     """A day asked for in seconds is cut to the policy's maximum."""
-    replies = in_turn(fails(429, headers={"retry-after": "86400"}), answers())
-    found, faults = _rounds(setting, scratch, replies)
-    if setting.name != "frozen" and found[-1].status != "answered":
-        faults.append(f"in the end {found[-1].status}")
-    return faults
+    return _rounds(setting, scratch, in_turn(fails(429, headers={"retry-after": "86400"}), answers()))
 
 
 def retry_after_date(setting: Setting, scratch: Path) -> list[str]:
@@ -181,11 +179,7 @@ def retry_after_date(setting: Setting, scratch: Path) -> list[str]:
     turned = setting._replace(before=setting.after, after=setting.before)
     faults = []
     for number, way in enumerate((setting, turned)):
-        replies = in_turn(fails(429, headers=header), answers())
-        found, wrong = _rounds(way, scratch / str(number), replies)
-        faults += wrong
-        if setting.name != "frozen" and found[-1].status != "answered":
-            faults.append(f"in the end {found[-1].status}")
+        faults += _rounds(way, scratch / str(number), in_turn(fails(429, headers=header), answers()))
     return faults
 
 

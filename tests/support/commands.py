@@ -97,6 +97,18 @@ def _answer(
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
+def started(home: Path, *arguments: str, command: Sequence[str] = COMMAND) -> subprocess.Popen[str]:
+    """Start `viano` with `home` as its home and leave it running; what it says can be read."""
+    return subprocess.Popen(
+        [*command, *arguments],
+        cwd=ROOT,
+        env=os.environ | {"VIANO_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def tree(folder: Path) -> list[str]:
     """Return every path below a folder."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))

@@ -123,19 +123,58 @@ class Forgery(NamedTuple):
     followed: str
 
 
-def _call(phase: str, nth: int = -1) -> str:
+def _last_call(phase: str) -> str:
     found = [
         path
         for change in finished().changes
         for path in change.put
         if change.phase == phase and "/calls/" in path and path.endswith(".json")
     ]
-    return found[nth]
+    return found[-1]
 
 
 _IDENTITY = ("/case_id", "/package_id", "/analysis_revision")
 _CALL = (*_IDENTITY, "/phase", "/attempt_id", "/request_sha256")
 _NAMED_CALL = ("/path", "/sha256", "/request_sha256", "/attempt_id")
+_BOUND: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "interpretation": (
+        ("interpretation.json", (*_IDENTITY, "/context/sha256", "/case/sha256", "/interpretation/summary")),
+        ("interpretation.json", tuple(f"/calls/0{leaf}" for leaf in _NAMED_CALL)),
+        ("interpretation.md", ("",)),
+    ),
+    "hypotheses": (
+        ("policy.json", ("/initial_budget", "/max_hypotheses", "/min_hypotheses", "/max_invalid_responses")),
+        ("hypotheses.json", (*_IDENTITY, "/context/sha256", "/policy/sha256", "/interpretation/sha256")),
+        ("hypotheses.json", ("/hypotheses/0/title", "/hypotheses/1/budget_allocation/initial")),
+        ("hypotheses.json", tuple(f"/calls/0{leaf}" for leaf in _NAMED_CALL)),
+        ("registry.json", (*_IDENTITY, "/max_hypotheses", "/remaining_slots", "/creations/0/origin/sha256")),
+        ("hypotheses.md", ("",)),
+    ),
+    "investigation": (
+        ("policy.json", ("/initial_budget", "/max_actions", "/tool_costs/db.rows", "/prompt_version")),
+        ("policy.json", ("/dispatch_limit", "/budget/low_information_floor", "/contract")),
+        ("context-0002.json", ("/selected", "/request_sha256", "/start/sha256", "/previous/sha256")),
+        ("context-0002.json", ("/schedule", "/limits/max_output_tokens", "/turn/dispatch")),
+        ("decision-0004.json", ("/selected", "/context/sha256", "/actions/0/cost", "/actions/0/action_id")),
+        ("decision-0004.json", ("/settled/0/reward", "/review/reason", "/finish", "/loop_end")),
+        ("decision-0004.json", tuple(f"/call{leaf}" for leaf in _NAMED_CALL)),
+        ("dispatch-0004.json", ("/decision/sha256", "/evidence/sha256", "/results/0/action_id")),
+        ("dispatch-0009.json", ("/history/update/reason", "/history/dispatch", "/dispatch")),
+        ("ledger-0004.json", ("/entries/0/amount", "/entries/0/balance", "/entries/0/seq")),
+        ("evidence-0004.json", ("/records/0/content", "/records/0/evidence_id")),
+        ("investigation.json", (*_IDENTITY, "/evidence_count", "/reason", "/policy/sha256")),
+        ("evidence.json", ("/schema",)),
+        ("investigation.md", ("",)),
+    ),
+    "diagnosis": (
+        ("diagnosis_result.json", (*_IDENTITY, "/context/sha256", "/controller", "/title")),
+        ("diagnosis_result.json", ("/effective_confidence", "/not_examined/0", "/shown_evidence/0")),
+        ("diagnosis_result.json", (*(f"/call{leaf}" for leaf in _NAMED_CALL), "/rejected_answers/0/sha256")),
+        ("diagnosis_result.md", ("",)),
+        ("diagnosis.html", ("",)),
+    ),
+}
+"""Artifact and bound fields of each phase; the frozen contexts are in `_fields`."""
 
 
 def _fields() -> Iterator[tuple[str, str, str]]:
@@ -154,47 +193,9 @@ def _fields() -> Iterator[tuple[str, str, str]]:
         yield from ((phase, place(phase, "context.json"), leaf) for leaf in found)
         raw = next(leaf for leaf in leaves(document) if leaf.startswith("/raw_inputs/"))
         yield phase, place(phase, "context.json"), raw
-        yield from ((phase, _call(phase), leaf) for leaf in _CALL)
-    for path, fields in (
-        ("interpretation.json", (*_IDENTITY, "/context/sha256", "/case/sha256", "/interpretation/summary")),
-        ("interpretation.json", tuple(f"/calls/0{leaf}" for leaf in _NAMED_CALL)),
-        ("interpretation.md", ("",)),
-    ):
-        yield from (("interpretation", place("interpretation", path), leaf) for leaf in fields)
-    for path, fields in (
-        ("policy.json", ("/initial_budget", "/max_hypotheses", "/min_hypotheses", "/max_invalid_responses")),
-        ("hypotheses.json", (*_IDENTITY, "/context/sha256", "/policy/sha256", "/interpretation/sha256")),
-        ("hypotheses.json", ("/hypotheses/0/title", "/hypotheses/1/budget_allocation/initial")),
-        ("hypotheses.json", tuple(f"/calls/0{leaf}" for leaf in _NAMED_CALL)),
-        ("registry.json", (*_IDENTITY, "/max_hypotheses", "/remaining_slots", "/creations/0/origin/sha256")),
-        ("hypotheses.md", ("",)),
-    ):
-        yield from (("hypotheses", place("hypotheses", path), leaf) for leaf in fields)
-    for path, fields in (
-        ("policy.json", ("/initial_budget", "/max_actions", "/tool_costs/db.rows", "/prompt_version")),
-        ("policy.json", ("/dispatch_limit", "/budget/low_information_floor", "/contract")),
-        ("context-0002.json", ("/selected", "/request_sha256", "/start/sha256", "/previous/sha256")),
-        ("context-0002.json", ("/schedule", "/limits/max_output_tokens", "/turn/dispatch")),
-        ("decision-0004.json", ("/selected", "/context/sha256", "/actions/0/cost", "/actions/0/action_id")),
-        ("decision-0004.json", ("/settled/0/reward", "/review/reason", "/finish", "/loop_end")),
-        ("decision-0004.json", tuple(f"/call{leaf}" for leaf in _NAMED_CALL)),
-        ("dispatch-0004.json", ("/decision/sha256", "/evidence/sha256", "/results/0/action_id")),
-        ("dispatch-0009.json", ("/history/update/reason", "/history/dispatch", "/dispatch")),
-        ("ledger-0004.json", ("/entries/0/amount", "/entries/0/balance", "/entries/0/seq")),
-        ("evidence-0004.json", ("/records/0/content", "/records/0/evidence_id")),
-        ("investigation.json", (*_IDENTITY, "/evidence_count", "/reason", "/policy/sha256")),
-        ("evidence.json", ("/schema",)),
-        ("investigation.md", ("",)),
-    ):
-        yield from (("investigation", place("investigation", path), leaf) for leaf in fields)
-    for path, fields in (
-        ("diagnosis_result.json", (*_IDENTITY, "/context/sha256", "/controller", "/title")),
-        ("diagnosis_result.json", ("/effective_confidence", "/not_examined/0", "/shown_evidence/0")),
-        ("diagnosis_result.json", (*(f"/call{leaf}" for leaf in _NAMED_CALL), "/rejected_answers/0/sha256")),
-        ("diagnosis_result.md", ("",)),
-        ("diagnosis.html", ("",)),
-    ):
-        yield from (("diagnosis", place("diagnosis", path), leaf) for leaf in fields)
+        yield from ((phase, _last_call(phase), leaf) for leaf in _CALL)
+    for phase, artifacts in _BOUND.items():
+        yield from ((phase, place(phase, path), leaf) for path, fields in artifacts for leaf in fields)
     document = json.loads(_content(place("change_request", "change_request.json")))
     for leaf in list(leaves(document))[:12]:
         yield "change_request", place("change_request", "change_request.json"), leaf
