@@ -113,16 +113,6 @@ def forged(edit: Edit, phase: str, *, follow: bool) -> str:
     return replay(store, phase)
 
 
-class Forgery(NamedTuple):
-    """What is flipped, whose replay refuses it, and with which codes when plain and when followed."""
-
-    name: str
-    phase: str
-    edit: Edit
-    plain: str
-    followed: str
-
-
 def _last_call(phase: str) -> str:
     found = [
         path
