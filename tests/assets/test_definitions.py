@@ -30,6 +30,15 @@ def test_the_workspace_validates_without_a_warning(tmp_path: Path) -> None:
     assert [line for line in said.splitlines() if "Warning: " in line and not _known(line)] == []
 
 
+def test_the_code_location_loads_no_heavy_library() -> None:
+    """The process of every run starts with it; what only a corpus needs once doubled that time."""
+    script = "import sys, viano_assets.definitions; print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert {"duckdb", "pyarrow", "scipy", "matplotlib"}.isdisjoint(done.stdout.split())
+
+
 def _known(line: str) -> bool:
     return "SupersessionWarning" in line or "site-packages" in line.partition("Warning: ")[0]
 

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 import dagster as dg
 from pydantic import Field
 
-from resources.corpus_runs import CorpusRuns
 from resources.dagster_viano import VianoResource
 from viano_assets.assets.metadata import to_metadata
-from viano_assets.evaluation.snapshot import drifted
 
 GROUP = "known_bugs"
 EVALUATION = dg.AssetKey("corpus_evaluation")
@@ -49,6 +47,9 @@ def corpus_evaluation(
     context: dg.AssetExecutionContext, config: JudgeConfig, viano: VianoResource
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Judge a run and report it."""
+    from resources.corpus_runs import CorpusRuns  # noqa: PLC0415  # loads duckdb and scipy only when it runs
+    from viano_assets.evaluation.snapshot import drifted  # noqa: PLC0415
+
     runs = CorpusRuns(viano.session(), config.corpus)
     known = runs.folder.run_ids()
     if not known:

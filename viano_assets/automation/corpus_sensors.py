@@ -6,11 +6,11 @@ All state lies in the home: the last run's fingerprint, and the run that is unde
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from resources.corpus_runs import CorpusRuns, fingerprint
 from resources.dagster_viano import VianoResource
 from resources.session import Session
 from viano_assets.assets.corpus import EVALUATION
@@ -18,6 +18,9 @@ from viano_assets.automation.jobs import analyse_case
 from viano_assets.errors import VianoError
 from viano_assets.evaluation.gate import ReprocessingConfig, changed, refusal
 from viano_assets.partitions import PARTITION_SET, parse_key
+
+if TYPE_CHECKING:
+    from resources.corpus_runs import CorpusRuns
 
 CORPUS_RUN = "viano/corpus_run"
 """Tag of the runs that work on a corpus run."""
@@ -77,6 +80,8 @@ def contiguous(keys: Sequence[str], order: Sequence[str]) -> list[tuple[str, str
 )
 def corpus_reprocess(context: dg.SensorEvaluationContext, viano: VianoResource) -> dg.SensorResult:
     """Mint the revisions of a changed corpus, dispatch them as ranges, judge the run when it has settled."""
+    from resources.corpus_runs import CorpusRuns  # noqa: PLC0415  # loads duckdb and scipy only when it runs
+
     session = viano.session()
     requests: list[dg.RunRequest] = []
     notes: list[str] = []
@@ -91,8 +96,10 @@ def corpus_reprocess(context: dg.SensorEvaluationContext, viano: VianoResource) 
 
 
 def _next(
-    instance: dg.DagsterInstance, session: Session, runs: CorpusRuns
+    instance: dg.DagsterInstance, session: Session, runs: "CorpusRuns"
 ) -> tuple[list[dg.RunRequest], str]:
+    from resources.corpus_runs import fingerprint  # noqa: PLC0415
+
     run_id = runs.open_run()
     config = ReprocessingConfig.load(session.config / "corpus.local.toml")
     if run_id is None:
