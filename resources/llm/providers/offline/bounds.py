@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from resources.llm.providers.offline.findings import Record
@@ -37,6 +38,14 @@ _NEGATED = re.compile(r"(?:!\s*\(|\bnot\s*\(?)\s*$")
 _COUNT = r"(?:\b(?:[Ss]ize|[Ll]ength|[Cc]ount|len)\s*\(|\.length\b|\.[Cc]ount\b)"
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "==": "!=", "!=": "=="}
+_OUTCOME: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 _REFUSES = re.compile(
     r"\b(?:return\s+(?:false|False|None|nullptr|NULL|-1|0)\b|throw\b|raise\b|continue\b)|"
     r"refus|reject|den(?:y|ied)|declin|forbid|block|fail|error|invalid|too[_A-Z ]|not[_ ]?allowed|"
@@ -82,15 +91,7 @@ class Comparison:
 
     def true_for(self, value: float, limit: float) -> bool:
         """Evaluate the comparison."""
-        value += self.offset
-        return {
-            "<": value < limit,
-            ">": value > limit,
-            "<=": value <= limit,
-            ">=": value >= limit,
-            "==": value == limit,
-            "!=": value != limit,
-        }[self.op]
+        return outcome(value + self.offset, self.op, limit)
 
     def admits(self, value: float, limit: float) -> bool:
         """Say whether the code lets a value pass."""
@@ -118,8 +119,13 @@ class Comparison:
         """Say whether the comparison's outcome settles the whole condition it stands in."""
         either = re.search(r"\|\||\bor\b", self.line) is not None
         both = re.search(r"&&|\band\b", self.line) is not None
-        outcome = self.true_for(value, limit)
-        return not (either and both) and not (either and not outcome) and not (both and outcome)
+        true = self.true_for(value, limit)
+        return not (either and both) and not (either and not true) and not (both and true)
+
+
+def outcome(left: float, op: str, right: float) -> bool:
+    """Evaluate a comparison of two numbers."""
+    return _OUTCOME[op](left, right)
 
 
 def bounds(text: str) -> list[Bound]:
@@ -167,7 +173,7 @@ def comparisons(record: Record, names: frozenset[str]) -> Iterator[Comparison]:
                 limit,
                 line.strip(),
                 record,
-                _refuses(line, rest),
+                refuses(line, rest),
                 offset=more - less,
                 counted=_counted(value, record),
             )
@@ -188,16 +194,20 @@ def _counted(value: str, record: Record) -> bool:
     return re.search(assigned, record.content) is not None
 
 
-def _refuses(line: str, rest: str) -> bool | None:
+def refuses(line: str, rest: str) -> bool | None:
+    """Say whether the way a true condition leads turns away; None when it does not tell.
+
+    `rest` is what follows the condition: the end of its line and the lines below.
+    """
     if re.match(r"\s*return\b", line):
         return False
-    taken = branch(rest)
+    taken = _branch(rest)
     if turns_away(taken):
         return True
-    return False if opens_way(taken) else None
+    return False if _ACCEPTS.search(taken) else None
 
 
-def branch(text: str) -> str:
+def _branch(text: str) -> str:
     """Return what follows a condition when it holds: the rest of its line and the deeper lines below it."""
     first, *rest = text.split("\n")
     if re.search(r"\b(?:return|throw|raise|continue|break)\b", first):
@@ -220,8 +230,3 @@ def block(text: str) -> str:
 def turns_away(branch: str) -> bool:
     """Say whether a branch refuses: it returns nothing, raises, or speaks of a refusal."""
     return _REFUSES.search(branch) is not None
-
-
-def opens_way(branch: str) -> bool:
-    """Say whether a branch lets the attempt through."""
-    return _ACCEPTS.search(branch) is not None

@@ -10,14 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from resources.llm.providers.offline.bounds import (
-    Comparison,
-    branch,
-    comparisons,
-    opens_way,
-    tail,
-    turns_away,
-)
+from resources.llm.providers.offline.bounds import Comparison, comparisons, outcome, refuses, tail
 from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.functions import (
     Call,
@@ -110,13 +103,8 @@ def handed(record: Record, names: frozenset[str]) -> list[Passed]:
 
 def _accepts(call: Call, line: str, rest: str) -> bool | None:
     """Say whether a true outcome of a call lets the attempt through."""
-    negated = call.negated(line)
-    if re.match(r"\s*return\b", line):
-        return not negated
-    taken = branch(rest)
-    if turns_away(taken):
-        return negated
-    return (not negated) if opens_way(taken) else None
+    refused = refuses(line, rest)
+    return None if refused is None else refused == call.negated(line)
 
 
 def traced(scene: Scene, names: frozenset[str]) -> list[Comparison]:
@@ -191,14 +179,4 @@ def _reached(lines: list[str], line: str, values: dict[str, float | None]) -> bo
 
 def _false(guard: re.Match[str], values: dict[str, float | None]) -> bool:
     left, right = values.get(guard[1]), values.get(guard[3])
-    if left is None or right is None:
-        return False
-    outcome = {
-        "<": left < right,
-        ">": left > right,
-        "<=": left <= right,
-        ">=": left >= right,
-        "==": left == right,
-        "!=": left != right,
-    }
-    return not outcome[guard[2]]
+    return left is not None and right is not None and not outcome(left, guard[2], right)
