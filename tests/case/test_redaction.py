@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from tests.case.reading import REDACTOR
 from viano_assets.case.assembler import dump, load_case
 from viano_assets.case.intake import import_case
-from viano_assets.case.redaction import Flavour, Redactor
+from viano_assets.case.redaction import Redactor
 from viano_assets.case.redaction_plain import PlainStream
+from viano_assets.case.redaction_rules import Flavour
 from viano_assets.case.redaction_sql import SqlStream
 from viano_assets.case.redaction_stream import CsvStream
 from viano_assets.case.view import InputView

@@ -18,12 +18,12 @@ import hashlib
 import hmac
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from viano_assets.case.redaction_columns import column_kind, is_secret_name
+from viano_assets.case.redaction_rules import Finder, Flavour, Found, Rule, anchors, disjoint
 from viano_assets.case.redaction_values import BARE, QUOTED, is_mixed, is_value, value_group
 
 RULES = "redaction-v2"
@@ -31,8 +31,6 @@ RULES = "redaction-v2"
 
 EARLIER_RULES = frozenset({"redaction-v1"})
 """Rules that these contain: such a case is read under these, which hide more."""
-
-Flavour: TypeAlias = Literal["prose", "data", "code"]
 
 _FLAGS = re.IGNORECASE | re.ASCII
 
@@ -43,54 +41,6 @@ class Replacement(NamedTuple):
     start: int
     end: int
     new: str
-
-
-class _Found(NamedTuple):
-    start: int
-    end: int
-    kind: str
-
-
-_Finder: TypeAlias = Callable[[str, int, int, Flavour], Iterator[_Found]]
-
-
-_DENSE = 256
-"""After so many lines a rule looks whether it had better read the rest in one go."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A finder that runs on the lines where one of its anchors stands.
-
-    The anchors are searched in the lowercased text without flags, which is fast enough for source trees
-    of a hundred megabytes; the finders may then be as exact as they like. A finder gets the whole text
-    and the slice to search in.
-    """
-
-    anchors: tuple[re.Pattern[str], ...]
-    find: _Finder
-
-    def regions(self, text: str, lowered: str) -> Iterator[tuple[int, int]]:
-        """Yield the lines with an anchor; where they stand close together, all the rest at once."""
-        for anchor in self.anchors:
-            done = -1
-            count = covered = 0
-            for match in anchor.finditer(lowered):
-                if match.start() < done:
-                    continue
-                start = text.rfind("\n", 0, match.start()) + 1
-                end = text.find("\n", match.end())
-                done = len(text) if end < 0 else end
-                yield start, done
-                count += 1
-                covered += done - start
-                if count == _DENSE and covered * 3 > done:
-                    yield done, len(text)
-                    break
-
-
-def _anchors(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern, re.ASCII) for pattern in patterns)
 
 
 _TOKEN = re.compile(
@@ -178,12 +128,12 @@ _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----", re.ASCII)
 
 
-def _assigned(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+def _assigned(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
     for match in _ASSIGNED.finditer(text, start, end):
         group = value_group(match)
         value = match[group]
         if is_value(value) and not _kept(text, match, value, flavour, bare=group in {"bare", "open"}):
-            yield _Found(*match.span(group), "SECRET")
+            yield Found(*match.span(group), "SECRET")
 
 
 def _kept(text: str, match: re.Match[str], value: str, flavour: Flavour, *, bare: bool) -> bool:
@@ -196,20 +146,20 @@ def _kept(text: str, match: re.Match[str], value: str, flavour: Flavour, *, bare
     return spoken and text[match.end() - len(value) - 1] not in "=>" and not _ends_line(text, match.end())
 
 
-def _valued(pattern: re.Pattern[str], flavours: frozenset[Flavour]) -> _Finder:
+def _valued(pattern: re.Pattern[str], flavours: frozenset[Flavour]) -> Finder:
     """Make a finder that redacts the value of each match, quoted or bare."""
 
-    def find(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+    def find(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
         if flavour in flavours:
             for match in pattern.finditer(text, start, end):
                 group = value_group(match)
                 if len(match[group]) > 2 and is_value(match[group]):
-                    yield _Found(*match.span(group), "SECRET")
+                    yield Found(*match.span(group), "SECRET")
 
     return find
 
 
-def _named(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+def _named(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
     """Find the value beside a quoted name of a secret, in rows, arrays, attributes and objects."""
     if flavour == "code":
         return
@@ -218,22 +168,22 @@ def _named(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found
         group = value_group(match)
         value = match[group]
         if is_secret_name(match["name"]) and is_value(value) and (is_mixed(value) or len(value) >= 16):
-            yield _Found(*match.span(group), "SECRET")
+            yield Found(*match.span(group), "SECRET")
         # The value's own mark may open the next pair.
         at = match.end("name") + 1
 
 
-def _keys(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+def _keys(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
     """Find the secret key that stands on the line of an access key, or behind the word for it."""
     if flavour == "code":
         return
     for line in _LINE.finditer(text, start, end):
         if _ACCESS.search(line[0]) is not None:
             for match in _AMAZON.finditer(text, *line.span()):
-                yield _Found(*match.span(), "SECRET")
+                yield Found(*match.span(), "SECRET")
     for match in _KEY_SPOKEN.finditer(text, start, end):
         if is_mixed(match[1]) and is_value(match[1]):
-            yield _Found(*match.span(1), "SECRET")
+            yield Found(*match.span(1), "SECRET")
 
 
 def _ends_line(text: str, at: int) -> bool:
@@ -242,10 +192,10 @@ def _ends_line(text: str, at: int) -> bool:
 
 def _groups(
     pattern: re.Pattern[str], kinds: tuple[str, ...], flavours: frozenset[Flavour] | None = None
-) -> _Finder:
+) -> Finder:
     """Make a finder that redacts group 1, 2, … of each match (group 0 when the pattern has none)."""
 
-    def find(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+    def find(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
         if flavours is not None and flavour not in flavours:
             return
         first = 1 if pattern.groups else 0
@@ -254,29 +204,29 @@ def _groups(
                 value = match[first + offset]
                 if value and is_value(value) and value.lower() not in _LOCAL_HOSTS:
                     address = kind == "HOST" and _IPV4.fullmatch(value) is not None
-                    yield _Found(*match.span(first + offset), "IP" if address else kind)
+                    yield Found(*match.span(first + offset), "IP" if address else kind)
 
     return find
 
 
-def _accounts(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+def _accounts(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
     if flavour == "code":
         return
     for match in _ACCOUNT.finditer(text, start, end):
         group = match.lastgroup
         if group is not None and is_value(match[group]) and not match[group].isdigit():
-            yield _Found(*match.span(group), "ACCOUNT")
+            yield Found(*match.span(group), "ACCOUNT")
 
 
-def _homes(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+def _homes(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
     if flavour == "code":
         return
     for match in _HOME.finditer(text, start, end):
         if match[1].lower() not in _GENERIC_HOMES:
-            yield _Found(*match.span(1), "ACCOUNT")
+            yield Found(*match.span(1), "ACCOUNT")
 
 
-def _mails(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+def _mails(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
     for match in _MAIL.finditer(text, start, end):
         first = match.start()
         floor = max(start, first - 64)
@@ -287,7 +237,7 @@ def _mails(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found
             continue
         if flavour == "code" and match[2].lower() not in _CODE_DOMAINS:
             continue
-        yield _Found(match.start() - len(local), match.end(), "MAIL")
+        yield Found(match.start() - len(local), match.end(), "MAIL")
 
 
 def _line_around(text: str, start: int, end: int) -> str:
@@ -297,7 +247,7 @@ def _line_around(text: str, start: int, end: int) -> str:
     return text[left : right if right >= 0 else end + 160]
 
 
-def _ipv4(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+def _ipv4(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
     for match in _IPV4.finditer(text, start, end):
         octets = [int(part) for part in match[0].split(".") if part == "0" or part[0] != "0"]
         if len(octets) < 4 or max(octets) > 255 or octets[0] in {0, 127, 255}:
@@ -306,7 +256,7 @@ def _ipv4(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]
             continue
         if flavour != "data" and not _is_address(text, match, octets[0], flavour):
             continue
-        yield _Found(*match.span(), "IP")
+        yield Found(*match.span(), "IP")
 
 
 def _is_address(text: str, match: re.Match[str], first: int, flavour: Flavour) -> bool:
@@ -326,10 +276,10 @@ def _is_address(text: str, match: re.Match[str], first: int, flavour: Flavour) -
     return public and not _VERSION_WORD.search(line)
 
 
-def _ipv6(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]:
+def _ipv6(text: str, start: int, end: int, flavour: Flavour) -> Iterator[Found]:
     for match in _MAC.finditer(text, start, end):
         if flavour != "code":
-            yield _Found(*match.span(), "MAC")
+            yield Found(*match.span(), "MAC")
     for match in _IPV6.finditer(text, start, end):
         value = match[0]
         groups = [part for part in value.split(":") if part]
@@ -342,7 +292,7 @@ def _ipv6(text: str, start: int, end: int, flavour: Flavour) -> Iterator[_Found]
         except ValueError:
             continue
         if not address.is_loopback:
-            yield _Found(*match.span(), "IP")
+            yield Found(*match.span(), "IP")
 
 
 _NOT_CODE: frozenset[Flavour] = frozenset({"prose", "data"})
@@ -351,8 +301,8 @@ _ASSIGNMENT_ANCHOR = (
     r"[a-z_]{0,4}[\"'`\]]?[ \t]{0,8}[:=>]"
 )
 _LINE_RULES = (
-    _Rule(
-        _anchors(
+    Rule(
+        anchors(
             "akia",
             "asia",
             "gh[pousr]_",
@@ -367,39 +317,30 @@ _LINE_RULES = (
         ),
         _groups(_TOKEN, ("SECRET",)),
     ),
-    _Rule(_anchors(r"bearer\s", r"basic\s"), _groups(_BEARER, ("SECRET",), _NOT_CODE)),
-    _Rule(_anchors("://[^\\s/@]{0,400}@"), _groups(_URL_LOGIN, ("ACCOUNT", "SECRET"))),
-    _Rule(_anchors(_ASSIGNMENT_ANCHOR), _assigned),
-    _Rule(_anchors(r"passwor[td]\s", r"kennwort\s"), _valued(_SPOKEN, frozenset({"prose"}))),
-    _Rule(_anchors("--passw", "--token", "--secret", "--api-key"), _valued(_FLAG, _NOT_CODE)),
-    _Rule(
-        _anchors(
+    Rule(anchors(r"bearer\s", r"basic\s"), _groups(_BEARER, ("SECRET",), _NOT_CODE)),
+    Rule(anchors("://[^\\s/@]{0,400}@"), _groups(_URL_LOGIN, ("ACCOUNT", "SECRET"))),
+    Rule(anchors(_ASSIGNMENT_ANCHOR), _assigned),
+    Rule(anchors(r"passwor[td]\s", r"kennwort\s"), _valued(_SPOKEN, frozenset({"prose"}))),
+    Rule(anchors("--passw", "--token", "--secret", "--api-key"), _valued(_FLAG, _NOT_CODE)),
+    Rule(
+        anchors(
             r"(?:pass|word|wd|wort|phrase|secret|token|key|credentials?)"
             r"(?:[_.-]?(?:hash|value|[0-9]))?\]?[\"'][ \t]{0,8}(?:,|[\"']?val)"
         ),
         _named,
     ),
-    _Rule(_anchors("akia", "asia", r"secret[ \t]", r"token[ \t]", r"(?:api|access)[_ -]?key[ \t]"), _keys),
-    _Rule(_anchors(r"identified\s"), _groups(_IDENTIFIED, ("SECRET",))),
-    _Rule(
-        _anchors(";[^;\"'\n]{1,64};"),
+    Rule(anchors("akia", "asia", r"secret[ \t]", r"token[ \t]", r"(?:api|access)[_ -]?key[ \t]"), _keys),
+    Rule(anchors(r"identified\s"), _groups(_IDENTIFIED, ("SECRET",))),
+    Rule(
+        anchors(";[^;\"'\n]{1,64};"),
         _groups(_CONNECTION, ("HOST", "ACCOUNT", "SECRET"), frozenset({"data"})),
     ),
-    _Rule(_anchors("user", "uid", "login", "account", "benutzer"), _accounts),
-    _Rule(_anchors("/home/", "/users/", r":\\{1,2}users"), _homes),
-    _Rule(_anchors("@[a-z0-9]"), _mails),
-    _Rule(_anchors(r"\.\d{1,3}\.\d{1,3}\.\d"), _ipv4),
-    _Rule(_anchors(r":[0-9a-f]{0,4}:[0-9a-f]{0,4}:", r"-[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}-"), _ipv6),
+    Rule(anchors("user", "uid", "login", "account", "benutzer"), _accounts),
+    Rule(anchors("/home/", "/users/", r":\\{1,2}users"), _homes),
+    Rule(anchors("@[a-z0-9]"), _mails),
+    Rule(anchors(r"\.\d{1,3}\.\d{1,3}\.\d"), _ipv4),
+    Rule(anchors(r":[0-9a-f]{0,4}:[0-9a-f]{0,4}:", r"-[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}-"), _ipv6),
 )
-
-
-def _disjoint(found: Iterable[_Found]) -> list[_Found]:
-    """Order the finds and drop every one that overlaps an earlier or longer one."""
-    kept: list[_Found] = []
-    for item in sorted(found, key=lambda f: (f.start, -f.end, f.kind)):
-        if item.end > item.start and (not kept or item.start >= kept[-1].end):
-            kept.append(item)
-    return kept
 
 
 _REMEMBERED = 200_000
@@ -438,7 +379,7 @@ class Redactor:
     def replacements(self, text: str, flavour: Flavour) -> list[Replacement]:
         """Return what `redact` would replace, in order and disjoint."""
         lowered = _ascii_lower(text)
-        found: list[_Found] = list(_pem_bodies(text)) if "private key-----" in lowered else []
+        found: list[Found] = list(_pem_bodies(text)) if "private key-----" in lowered else []
         for rule in _LINE_RULES:
             for start, end in rule.regions(text, lowered):
                 found.extend(rule.find(text, start, end, flavour))
@@ -446,7 +387,7 @@ class Redactor:
             Replacement(
                 item.start, item.end, self.placeholder(item.kind, _as_text(text[item.start : item.end]))
             )
-            for item in _disjoint(found)
+            for item in disjoint(found)
         ]
 
     def redact(self, text: str, flavour: Flavour) -> str:
@@ -479,7 +420,7 @@ def _as_text(value: str) -> str:
         return value
 
 
-def _pem_bodies(text: str) -> Iterator[_Found]:
+def _pem_bodies(text: str) -> Iterator[Found]:
     """Yield each line between the marks of a private key on its own, so that the lines stay."""
     at = 0
     while (begin := _PEM_BEGIN.search(text, at)) is not None:
@@ -487,7 +428,7 @@ def _pem_bodies(text: str) -> Iterator[_Found]:
         stop = end.start() if end is not None else len(text)
         for line in re.finditer(r"[^\r\n]+", text[begin.end() : stop]):
             if "REDACTED_" not in line[0]:
-                yield _Found(begin.end() + line.start(), begin.end() + line.end(), "SECRET")
+                yield Found(begin.end() + line.start(), begin.end() + line.end(), "SECRET")
         at = end.end() if end is not None else len(text)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from viano_assets.case.redaction import Flavour, Redactor
+from viano_assets.case.redaction import Redactor
+from viano_assets.case.redaction_rules import Flavour
 
 _PEM = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY", re.ASCII)
 

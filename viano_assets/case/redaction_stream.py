@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from viano_assets.case.redaction import Flavour, Redactor
+from viano_assets.case.redaction import Redactor
 from viano_assets.case.redaction_columns import column_kind, is_secret_name, pair_positions
 from viano_assets.case.redaction_plain import PlainStream, Stream
+from viano_assets.case.redaction_rules import Flavour
 from viano_assets.case.redaction_sql import SqlStream
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")

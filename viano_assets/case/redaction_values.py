@@ -26,7 +26,7 @@ _NO_VALUE = frozenset(
     """null none nil true false yes no on off empty undefined required missing invalid incorrect wrong expired
     optional string str pass user username password secret
     token failed error prompt hidden unknown varchar text not the a is
-    was""".split()  # noqa: SIM905 - as above
+    was""".split()  # noqa: SIM905 - words read better than a list of strings
 )
 _TEMPLATE = re.compile(
     r"\$[A-Za-z_]+|\$\{[^}]*\}?|\$\([^)]*\)?|%[a-z]|%\([^)]*\)?[a-z]?|%[\w]+%|<[^>]*>?|\{+[^{}]*\}*",

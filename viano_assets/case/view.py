@@ -29,8 +29,9 @@ from viano_assets.canonical import canonical_json, sha256_hex, strict_loads
 from viano_assets.case.archives import is_archive_name, open_role_archive, view_name
 from viano_assets.case.inputs import ROLES, Role, is_added, role_of
 from viano_assets.case.ports import ReadStore
-from viano_assets.case.redaction import EARLIER_RULES, RULES, Flavour, Redactor
+from viano_assets.case.redaction import EARLIER_RULES, RULES, Redactor
 from viano_assets.case.redaction_plain import Stream
+from viano_assets.case.redaction_rules import Flavour
 from viano_assets.case.redaction_stream import stream_for
 from viano_assets.case.text import looks_binary, sniff_encoding
 from viano_assets.errors import ContractError, InputError, PackageError
