@@ -9,21 +9,18 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
-
 from tests.deep._browser import PATIENCE_S, Page, browser, find_chromium
+from tests.deep._daemon_ui import answers, free_port
 from tests.support.commands import COMMAND
 from tests.support.graph import small_case
-from tests.support.processes import ROOT
+from tests.support.processes import started, wait_until
 from viano_assets.assets.specs import ASSET_OF_PHASE, CASE, CHECKS, GROUP
 from viano_assets.package.store import CheckpointStore
 from viano_assets.phases.protocols import Phase
@@ -37,36 +34,17 @@ DIAGNOSIS = ASSET_OF_PHASE[Phase.DIAGNOSIS]
 
 
 @contextmanager
-def _serving(home: Path) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(
-        [*COMMAND, "ui", "--home", str(home), "--port", str(port)],
-        cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+def _serving(root: Path, home: Path) -> Iterator[str]:
+    port = free_port()
+    command = [*COMMAND, "ui", "--home", str(home), "--port", str(port)]
+    with started(command, f"ui-{root.name}", root / "said") as process:
         try:
-            _wait_until_up(url, process)
-            yield url
+            wait_until(lambda: answers(port, process), "viano ui answers", PATIENCE_S)
+            yield f"http://127.0.0.1:{port}"
         finally:
             process.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(60)
-            process.kill()
-
-
-def _wait_until_up(url: str, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(httpx.HTTPError):
-            if httpx.get(f"{url}/server_info", trust_env=False).status_code == 200:
-                return
-        time.sleep(0.5)
-    raise AssertionError("viano ui did not come up")
 
 
 class _Shots:
@@ -93,7 +71,7 @@ def _look(page: Page, url: str, home: Path, key: str) -> dict[str, object]:
     page.wait_for("1 partition")
     shots.take("dialog")
     page.click(r"^Launch (\d+ )?(run|backfill)")
-    _wait_for_diagnosis(home)
+    wait_until(lambda: _diagnosed(home), "the clicked run reached a diagnosis", 2 * PATIENCE_S)
     shown = key.replace("@", "%40")
     page.open(f"{url}/assets/{DIAGNOSIS.to_user_string()}?partition={shown}&view=partitions")
     partition = page.wait_for(key, "verdict", "where", "spend")
@@ -110,13 +88,8 @@ def _look(page: Page, url: str, home: Path, key: str) -> dict[str, object]:
     }
 
 
-def _wait_for_diagnosis(home: Path) -> None:
-    end = time.monotonic() + 2 * PATIENCE_S
-    while time.monotonic() < end:
-        if CheckpointStore(home).latest(CASE_ID).pointer("diagnosis") is not None:
-            return
-        time.sleep(1)
-    raise AssertionError("the click started no run that reached a diagnosis")
+def _diagnosed(home: Path) -> bool:
+    return CheckpointStore(home).latest(CASE_ID).pointer("diagnosis") is not None
 
 
 def main() -> dict[str, object]:
@@ -128,7 +101,7 @@ def main() -> dict[str, object]:
     with tempfile.TemporaryDirectory(prefix="viano-ui-", ignore_cleanup_errors=True) as folder:
         root = Path(folder)
         key = small_case(root / "home", CASE_ID)
-        with _serving(root / "home") as url, browser(chromium, root / "profile") as page:
+        with _serving(root, root / "home") as url, browser(chromium, root / "profile") as page:
             try:
                 return _look(page, url, root / "home", key)
             except AssertionError:
