@@ -123,6 +123,7 @@ _VERSION_WORD = re.compile(
 )
 _HOST_WORD = re.compile(r"host|addr|\bip\b|server|client|peer|from|connect|://|bind|listen", _FLAGS)
 _LINE = re.compile(r"[^\n]+")
+_LINE_BODY = re.compile(r"[^\r\n]+")
 _ACCESS = re.compile(r"(?:AKIA|ASIA|REDACTED_SECRET_)", re.ASCII)
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----", re.ASCII)
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----", re.ASCII)
@@ -376,6 +377,10 @@ class Redactor:
                 self._tokens[kind, value] = known
         return known
 
+    def line_placeholders(self, kind: str, value: str) -> str:
+        """Return the placeholder of every line of a value, so that the lines stay."""
+        return _LINE_BODY.sub(lambda line: self.placeholder(kind, line[0]), value)
+
     def replacements(self, text: str, flavour: Flavour) -> list[Replacement]:
         """Return what `redact` would replace, in order and disjoint."""
         lowered = _ascii_lower(text)
@@ -426,7 +431,7 @@ def _pem_bodies(text: str) -> Iterator[Found]:
     while (begin := _PEM_BEGIN.search(text, at)) is not None:
         end = _PEM_END.search(text, begin.end())
         stop = end.start() if end is not None else len(text)
-        for line in re.finditer(r"[^\r\n]+", text[begin.end() : stop]):
+        for line in _LINE_BODY.finditer(text[begin.end() : stop]):
             if "REDACTED_" not in line[0]:
                 yield Found(begin.end() + line.start(), begin.end() + line.end(), "SECRET")
         at = end.end() if end is not None else len(text)

@@ -51,6 +51,26 @@ def column_kind(table: str, column: str) -> str | None:
     return None
 
 
+def column_kinds(table: str, columns: Sequence[str]) -> dict[int, str]:
+    """Return the placeholder kind of every column that must not be seen, by its position."""
+    kinds = {at: column_kind(table, name) for at, name in enumerate(columns)}
+    return {at: kind for at, kind in kinds.items() if kind is not None}
+
+
+def split_cells(row: str, delimiter: str) -> list[str]:
+    """Split a row of a delimited table; a delimiter in double quotes, which stay, splits nothing."""
+    if '"' not in row:
+        return row.split(delimiter)
+    cells: list[str] = []
+    held = ""
+    for part in row.split(delimiter):
+        held = f"{held}{delimiter}{part}" if held else part
+        if held.count('"') % 2 == 0:
+            cells.append(held)
+            held = ""
+    return [*cells, held] if held else cells
+
+
 _SECRET_NAME = re.compile(
     r"(?:[\w.\-:/ \[\]]{0,80}(?:[_.\-:/ \]\[]|(?=password|passwd|secret|token|Pass|Key|Pwd)))?"
     r"(?:password|passwd|passphrase|passwort|kennwort|pwd|pass|Pass|Pwd|secret(?:[_.-]?(?:access[_.-]?)?key)?"

@@ -37,9 +37,7 @@ class PlainStream:
         if self._in_key:
             end = piece.find("-----END ")
             stop = len(piece) if end < 0 else end
-            head = re.sub(
-                r"[^\r\n]+", lambda line: self._redactor.placeholder("SECRET", line[0]), piece[:stop]
-            )
+            head = self._redactor.line_placeholders("SECRET", piece[:stop])
             piece = piece[stop:]
         marks = _PEM.findall(piece) if "PRIVATE KEY" in piece else []
         if marks:

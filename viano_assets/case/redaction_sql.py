@@ -12,7 +12,13 @@ import re
 from typing import Final
 
 from viano_assets.case.redaction import Redactor
-from viano_assets.case.redaction_columns import column_kind, is_account_table, is_secret_name, pair_positions
+from viano_assets.case.redaction_columns import (
+    column_kinds,
+    is_account_table,
+    is_secret_name,
+    pair_positions,
+    split_cells,
+)
 from viano_assets.case.redaction_ddl import NAME, altered, bare, created
 from viano_assets.case.redaction_plain import PlainStream
 
@@ -282,11 +288,7 @@ class SqlStream:
         if columns is None:
             self._kinds = {-1: "SECRET"} if is_account_table(self._table) else {}
             return
-        self._kinds = {
-            at: kind
-            for at, name in enumerate(columns)
-            if (kind := column_kind(self._table, name)) is not None
-        }
+        self._kinds = column_kinds(self._table, columns)
         self._pair = pair_positions(columns)
 
     def _row(self, word: str, parts: list[str]) -> None:
@@ -324,7 +326,8 @@ class SqlStream:
                 self._secret_row = True
                 if self._value_at is not None:
                     early = parts[self._value_at]
-                    parts[self._value_at] = early[0] + self._lines("SECRET", early[1:-1]) + early[-1]
+                    hidden = self._redactor.line_placeholders("SECRET", early[1:-1])
+                    parts[self._value_at] = early[0] + hidden + early[-1]
             elif self._position == self._pair[1] and not self._secret_row:
                 self._value_at = len(parts)
         parts.append(word[:quote] + self._hidden(body) + word[-1])
@@ -337,12 +340,7 @@ class SqlStream:
     def _hidden(self, body: str) -> str:
         """Return the placeholders for a value of the current column, or the value where it may be seen."""
         kind = self._kind()
-        return body if kind is None else self._lines(kind, body)
-
-    def _lines(self, kind: str, body: str) -> str:
-        if body and "\n" not in body and "\r" not in body:
-            return self._redactor.placeholder(kind, body)
-        return re.sub(r"[^\r\n]+", lambda line: self._redactor.placeholder(kind, line[0]), body)
+        return body if kind is None else self._redactor.line_placeholders(kind, body)
 
     def _copy_begins(self, head: str) -> None:
         match = _COPY_HEAD.match(head)
@@ -378,7 +376,7 @@ class SqlStream:
         if not self._kinds and self._pair is None:
             return line
         body = line.rstrip("\r\n")
-        cells = _cells(body, self._delimiter)
+        cells = body.split("\t") if self._delimiter == "\t" else split_cells(body, self._delimiter)
         secret = (
             self._pair is not None and self._pair[0] < len(cells) and is_secret_name(cells[self._pair[0]])
         )
@@ -389,16 +387,3 @@ class SqlStream:
             if kind is not None and cell not in {"", "\\N"} and not (-1 in self._kinds and cell.isdigit()):
                 cells[at] = self._redactor.placeholder(kind, cell)
         return self._delimiter.join(cells) + line[len(body) :]
-
-
-def _cells(body: str, delimiter: str) -> list[str]:
-    if '"' not in body or delimiter == "\t":
-        return body.split(delimiter)
-    cells: list[str] = []
-    held = ""
-    for part in body.split(delimiter):
-        held = f"{held}{delimiter}{part}" if held else part
-        if held.count('"') % 2 == 0:
-            cells.append(held)
-            held = ""
-    return [*cells, held] if held else cells

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from viano_assets.case.redaction import Redactor
-from viano_assets.case.redaction_columns import column_kind, is_secret_name, pair_positions
+from viano_assets.case.redaction_columns import column_kinds, is_secret_name, pair_positions, split_cells
 from viano_assets.case.redaction_plain import PlainStream, Stream
 from viano_assets.case.redaction_rules import Flavour
 from viano_assets.case.redaction_sql import SqlStream
@@ -40,11 +40,7 @@ class CsvStream:
             end = text.find("\n")
             header = text if end < 0 else text[:end]
             names = [cell.strip().strip('"') for cell in header.split(self._delimiter)]
-            self._kinds = {
-                at: kind
-                for at, name in enumerate(names)
-                if (kind := column_kind(self._table, name)) is not None
-            }
+            self._kinds = column_kinds(self._table, names)
             self._pair = pair_positions(names)
             if end < 0:
                 return self._plain.feed(text)
@@ -68,16 +64,8 @@ class CsvStream:
         self._held = record
 
     def _record(self, record: str) -> str:
-        cells: list[str] = []
-        cell = ""
         body = record.rstrip("\r\n")
-        for part in body.split(self._delimiter):
-            cell = f"{cell}{self._delimiter}{part}" if cell else part
-            if cell.count('"') % 2 == 0:
-                cells.append(cell)
-                cell = ""
-        if cell:
-            cells.append(cell)
+        cells = split_cells(body, self._delimiter)
         kinds = dict(self._kinds or {})
         if (
             self._pair is not None
