@@ -32,7 +32,7 @@ from resources.index.merging import (
 from resources.index.rows import CaseRows
 from resources.index.tables import TABLES
 from viano_assets.errors import BusyError, InputError, VianoError
-from viano_assets.evaluation.stored import stored_units
+from viano_assets.evaluation.stored import stored_corpora, stored_units
 from viano_assets.package.model import Head
 from viano_assets.package.store import CheckpointStore
 from viano_assets.partitions import CaseRevision
@@ -194,10 +194,10 @@ class EvidenceIndex:
         for segment in view.current.segments:
             units |= set(read_units(self.layout.root, segment))
         known = {unit.partition("@")[0] for unit in units if "@" in unit}
-        runs = (self._home / "corpora").glob("*/runs/*/scores.json")
+        runs = [run_id for corpus in stored_corpora(self._home) for run_id in corpus.judged_ids()]
         return Lacking(
             [case_id for case_id in store.case_ids() if case_id not in known],
-            sorted(path.parent.name for path in runs if path.parent.name not in units),
+            sorted(run_id for run_id in runs if run_id not in units),
             not units,
         )
 

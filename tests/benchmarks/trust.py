@@ -21,8 +21,8 @@ from tests.corpus.generate import generate, write_case
 from viano_assets.evaluation.calibration import LEVELS, interval
 from viano_assets.evaluation.corpus import build_corpus, corpus_of_folder, find_corpora
 from viano_assets.evaluation.recipes import archive_cache
-from viano_assets.evaluation.report import share, summary
-from viano_assets.evaluation.stored import CorpusFolder, read_document
+from viano_assets.evaluation.report import own_rows, share, summary
+from viano_assets.evaluation.stored import CorpusFolder
 from viano_assets.package.store import CheckpointStore
 
 SEEDS = (811, 812, 813)
@@ -55,7 +55,7 @@ def judged_run(home: Path, name: str) -> str | None:
     built = folder.built()
     if built is None or not built["bugs"]:
         return None
-    judged = [one for one in folder.run_ids() if folder.run(one, "scores.json").is_file()]
+    judged = folder.judged_ids()
     if judged:
         return judged[-1]
     runs = CorpusRuns(Session.open(home), name)
@@ -128,11 +128,7 @@ def main() -> dict[str, object]:
         home = Path(named or fresh)
         runs = {name: judged_run(home, name) for name in CORPORA}
         measured = {
-            name: [
-                row
-                for row in read_document(CorpusFolder(home, name).run(run_id, "scores.json"))["rows"]
-                if row["predictor"] == "viano"
-            ]
+            name: own_rows(CorpusFolder(home, name), run_id)
             for name, run_id in runs.items()
             if run_id is not None
         }

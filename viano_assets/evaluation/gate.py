@@ -50,7 +50,7 @@ def refusal(folder: CorpusFolder, config: ReprocessingConfig, *, remote: bool) -
         return None
     if config.max_tokens == 0:
         return "reprocessing.max_tokens is 0: only the offline analyst may reprocess by itself"
-    judged = [run for run in folder.run_ids() if folder.run(run, "scores.json").is_file()]
+    judged = folder.judged_ids()
     if not judged:
         return f"nothing to estimate from; run it once: viano corpus run {folder.corpus}"
     rows = read_document(folder.run(judged[-1], "scores.json"))["rows"]

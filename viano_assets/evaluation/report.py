@@ -73,11 +73,14 @@ def write_report(
 
 def previous(folder: CorpusFolder, run_id: str) -> list[Mapping[str, Any]]:
     """Return Viano's rows of the last judged run before `run_id`; empty when there is none."""
-    for earlier in reversed([name for name in folder.run_ids() if name < run_id]):
-        path = folder.run(earlier, "scores.json")
-        if path.is_file():
-            return [row for row in read_document(path)["rows"] if row["predictor"] == scoring.VIANO]
-    return []
+    earlier = [name for name in folder.judged_ids() if name < run_id]
+    return own_rows(folder, earlier[-1]) if earlier else []
+
+
+def own_rows(folder: CorpusFolder, run_id: str) -> list[Mapping[str, Any]]:
+    """Return Viano's rows of a judged run."""
+    rows = read_document(folder.run(run_id, "scores.json"))["rows"]
+    return [row for row in rows if row["predictor"] == scoring.VIANO]
 
 
 def compare(before: Rows, own: Rows) -> dict[str, scoring.Paired]:

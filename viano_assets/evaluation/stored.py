@@ -65,6 +65,10 @@ class CorpusFolder:
             sorted(p.name for p in folder.iterdir() if (p / "run.json").is_file()) if folder.is_dir() else []
         )
 
+    def judged_ids(self) -> list[str]:
+        """Return the ids of the runs that were judged, oldest first."""
+        return [run_id for run_id in self.run_ids() if self.run(run_id, "scores.json").is_file()]
+
     def next_run_id(self) -> str:
         """Return the id of a new run, `<corpus>.r0001` and so on."""
         taken = self.run_ids()
@@ -157,21 +161,23 @@ _SNAPSHOT = ("snapshot_id", "corpus", "corpus_sha256", "run_id", "provider", "pr
 _FIGURES = ("decided", "ece", "null_high", "brier", "brier_skill", "auroc", "aurc", "top_lower_bound")
 
 
+def stored_corpora(home: Path) -> list[CorpusFolder]:
+    """Return the corpora that a home has files of, by name."""
+    folder = home / "corpora"
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [CorpusFolder(home, name) for name in names if _NAME.fullmatch(name)]
+
+
 def stored_units(home: Path) -> Iterator[Unit]:
     """Yield everything stored as units of the evidence index; a damaged file is left out."""
-    folder = home / "corpora"
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if not _NAME.fullmatch(path.name):
-            continue
-        corpus = CorpusFolder(home, path.name)
+    for corpus in stored_corpora(home):
         try:
             built = corpus.built()
             if built is not None:
                 yield corpus.corpus, 1, {"known_bugs": known_bug_rows(built)}
-            for run_id in corpus.run_ids():
-                scores = corpus.run(run_id, "scores.json")
-                if scores.is_file():
-                    yield run_id, 1, {"evaluations": read_document(scores)["rows"]}
+            for run_id in corpus.judged_ids():
+                scores = read_document(corpus.run(run_id, "scores.json"))
+                yield run_id, 1, {"evaluations": scores["rows"]}
             for snapshot in corpus.snapshots():
                 yield snapshot["snapshot_id"], 1, {"calibration": calibration_rows(snapshot)}
         except PackageError:
