@@ -48,8 +48,6 @@ REASON = "corpus"
 MAX_SOURCE_BYTES = 400_000
 """Largest file the BM25 baseline reads; generated tables above it say nothing about a bug."""
 
-DONE = frozenset({Lifecycle.FAILED_TO_ANALYZE.value, Lifecycle.OUTPUT_READY.value})
-
 
 class Outcome(NamedTuple):
     """What became of one case of a run; `code` is empty when it has a diagnosis."""
@@ -115,7 +113,7 @@ class CorpusRuns:
     def open_run(self) -> str | None:
         """Return the id of the run that was started and not judged, None when there is none."""
         ids = self.folder.run_ids()
-        return ids[-1] if ids and not self.folder.run(ids[-1], "scores.json").is_file() else None
+        return ids[-1] if ids and ids[-1] not in self.folder.judged_ids() else None
 
     def start(self, *, only: Sequence[str] = ()) -> str:
         """Mint the revisions of a new run and fix them in its `run.json`; return its id.

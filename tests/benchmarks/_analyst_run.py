@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import resource
 import shutil
@@ -12,10 +11,10 @@ from typing import Any, NamedTuple
 
 from resources.session import Session
 from tests.benchmarks._ranking_cases import BugCase, archive
-from viano_assets.canonical import canonical_json
+from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.case.intake import import_case
 from viano_assets.evaluation.correctness import score
-from viano_assets.evaluation.gold import Gold, GoldLocation, GoldVerdict
+from viano_assets.evaluation.gold import Gold, read_gold
 from viano_assets.phases.diagnosis.view import case_view
 from viano_assets.phases.protocols import Phase
 
@@ -53,12 +52,8 @@ class Outcome(NamedTuple):
 
 def gold_of(case: BugCase) -> Gold:
     """Return the truth of a case in the form that `score` reads."""
-    named = {function.split(":", 1)[0] for function in case.functions}
-    places = [GoldLocation(path=path) for path in sorted(case.files - named)]
-    for function in sorted(case.functions):
-        path, symbol = function.split(":", 1)
-        places.append(GoldLocation(path=path, symbol=symbol))
-    return Gold(GoldVerdict(case.verdict), tuple(places))
+    stated = {"verdict": case.verdict, "files": sorted(case.files), "functions": sorted(case.functions)}
+    return read_gold(stated, case.id)
 
 
 def _cpu() -> float:
@@ -85,7 +80,7 @@ def view_of(job: Job, name: str) -> tuple[dict[str, Any], float, float]:
 
 def digest(view: dict[str, Any]) -> str:
     """Return a hash over verdict and places."""
-    return hashlib.sha256(canonical_json([view["diagnosis"], view["localisation"]])).hexdigest()
+    return sha256_hex(canonical_json([view["diagnosis"], view["localisation"]]))
 
 
 def run(job: Job) -> Outcome:

@@ -35,11 +35,10 @@ from viano_assets.data_files import CONFIG
 from viano_assets.errors import VianoError
 from viano_assets.package.store import CheckpointStore
 from viano_assets.partitions import CaseRevision, parse_key
-from viano_assets.phases.drive import drive
-from viano_assets.phases.protocols import DispatchStatus, Phase
+from viano_assets.phases.drive import PHASE_ORDER, drive
+from viano_assets.phases.protocols import DispatchStatus
 
 THREADS = int(os.environ.get("BENCH_THREADS", "4"))
-PHASES = (Phase.INTERPRETATION, Phase.HYPOTHESES, Phase.INVESTIGATION, Phase.DIAGNOSIS, Phase.CHANGE_REQUEST)
 
 
 def make_home(home: Path, cases: int) -> list[str]:
@@ -68,7 +67,7 @@ def direct(home: Path, keys: list[str]) -> dict[str, Any]:
 
     def one(key: str) -> str | None:
         try:
-            for phase in PHASES[:-1]:
+            for phase in PHASE_ORDER[:-1]:
                 result = asyncio.run(
                     drive(session.store, session.builders[phase], phase, parse_key(key).case_id)
                 )

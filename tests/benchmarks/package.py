@@ -89,7 +89,6 @@ def _commits(root: Path, files: dict[str, bytes], work: list[load.Step]) -> dict
     return {
         "ratio": statistics.median(ours) / statistics.median(limits),
         "flushes": statistics.median(flushes),
-        "cpu": cpu / len(work),
     }
 
 

@@ -22,7 +22,7 @@ from viano_assets.case.intake import import_case
 from viano_assets.case.ports import CaseStore
 from viano_assets.data_files import CONFIG
 from viano_assets.errors import BlockedError, ConfigurationError, InputError
-from viano_assets.evaluation.gold import read_gold
+from viano_assets.evaluation.gold import Gold, read_gold
 from viano_assets.evaluation.recipes import RecipeEntry, archive_for, read_entries
 from viano_assets.evaluation.stored import CorpusFolder, check_corpus_name, content_hash, write_document
 
@@ -54,7 +54,7 @@ class Bug(NamedTuple):
     bug_id: str
     case_id: str
     facts: dict[str, str | None]
-    gold: dict[str, Any]
+    gold: Gold
     report: Path | None
     report_text: str | None
     inputs: dict[str, Path]
@@ -132,7 +132,7 @@ def _bug_of_entry(entry: RecipeEntry) -> Bug:
         "verdict": gold.verdict.value,
     }
     digest = sha256_hex(canonical_json(entry.model_dump(mode="json")))
-    return Bug(entry.id, entry.id, facts, entry.gold, None, entry.report(), {}, entry, digest)
+    return Bug(entry.id, entry.id, facts, gold, None, entry.report(), {}, entry, digest)
 
 
 def _bug_of_folder(folder: Path) -> Bug:
@@ -160,7 +160,7 @@ def _bug_of_folder(folder: Path) -> Bug:
             inputs[role] = given[0]
     case_id = re.sub(r"[^A-Za-z0-9._-]", "-", bug_id)[:64]
     return Bug(
-        bug_id, case_id, {**facts, "verdict": gold.verdict.value}, gold_document, report, None, inputs, None,
+        bug_id, case_id, {**facts, "verdict": gold.verdict.value}, gold, report, None, inputs, None,
         _folder_hash(folder),
     )  # fmt: skip
 
@@ -233,8 +233,7 @@ def _write(folder: CorpusFolder, name: str, known: dict[str, dict[str, Any]]) ->
 
 
 def _record(bug: Bug) -> dict[str, Any]:
-    gold = read_gold(bug.gold, bug.bug_id)
-    places = [place.model_dump(mode="json") for place in gold.locations]
+    places = [place.model_dump(mode="json") for place in bug.gold.locations]
     return {
         "bug_id": bug.bug_id, "case_id": bug.case_id, "sha256": bug.sha256, **bug.facts, "locations": places,
     }  # fmt: skip
