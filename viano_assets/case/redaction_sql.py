@@ -22,11 +22,12 @@ from viano_assets.case.redaction_columns import (
 from viano_assets.case.redaction_ddl import NAME, altered, bare, created
 from viano_assets.case.redaction_plain import PlainStream
 
+_READ = "create|alter|insert|replace|copy"
 _START = re.compile(
-    r"(?:^|;|\*/)[ \t]*+(?:/\*![0-9]*+[ \t]*+)?(?P<word>create|alter|insert|replace|copy)\b",
+    rf"(?:^|;|\*/)[ \t]*+(?:/\*![0-9]*+[ \t]*+)?(?P<word>{_READ})\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEXT = re.compile(r"^[ \t]*+(?:go|create|alter|insert|replace|copy)\b", re.IGNORECASE | re.MULTILINE)
+_NEXT = re.compile(rf"^[ \t]*+(?:go|{_READ})\b", re.IGNORECASE | re.MULTILINE)
 _NO_ESCAPES = re.compile(
     r"PostgreSQL|SQLite|^PRAGMA |standard_conforming_strings|^COPY .* FROM stdin|SET ANSI_NULLS|\[dbo\]",
     re.IGNORECASE | re.MULTILINE,
@@ -43,7 +44,7 @@ _TOKENS: Final = {
 }
 _SKIP: Final = {
     escapes: re.compile(
-        rf"(?:[^'\"`;\-/#\n]++|\n(?![ \t]*+(?:go|create|alter|insert|replace|copy)\b)"
+        rf"(?:[^'\"`;\-/#\n]++|\n(?![ \t]*+(?:go|{_READ})\b)"
         rf"|{strings}|{_OTHER}|-(?!-)|/(?!\*)|#(?! ))*+",
         re.DOTALL | re.IGNORECASE,
     )

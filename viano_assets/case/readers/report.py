@@ -309,7 +309,6 @@ def _title(typed: list[_Typed]) -> str:
 
 def _prose_first(typed: list[_Typed]) -> Iterator[_Typed]:
     yield from (item for item in typed if item.piece.kind == "heading")
-    wanted = _OBSERVING
-    yield from (item for item in typed if item.piece.type in wanted and item.piece.kind is None)
-    yield from (item for item in typed if item.piece.type in wanted)
+    yield from (item for item in typed if item.piece.type in _OBSERVING and item.piece.kind is None)
+    yield from (item for item in typed if item.piece.type in _OBSERVING)
     yield from typed
