@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from resources.session import Session
-from viano_assets.assets.reports import MAIN, case_report, phase_report
+from viano_assets.assets.reports import case_report, phase_report
 from viano_assets.assets.run_types import PhaseReport
 from viano_assets.errors import InputError, VianoError
 from viano_assets.package.model import Head
 from viano_assets.partitions import parse_key
-from viano_assets.phases.common import artifact_path, read_json
+from viano_assets.phases.common import artifact_path
+from viano_assets.phases.diagnosis.published import FAILURE
 from viano_assets.phases.drive import assembled
 from viano_assets.phases.protocols import DispatchStatus, Phase, PhaseResult
 
@@ -54,7 +55,7 @@ def run_partition(
         if with_case:
             yield case_report(session, head, key, revision)
         for phase in phases:
-            if phase is Phase.CHANGE_REQUEST and _inconclusive(session, head, revision):
+            if phase is Phase.CHANGE_REQUEST and _inconclusive(head, revision):
                 break
             if revision < head.revision:
                 yield phase_report(session, head, key, revision, phase)
@@ -114,12 +115,9 @@ def _check_revision(head: Head, revision: int, key: str) -> None:
         )
 
 
-def _inconclusive(session: Session, head: Head, revision: int) -> bool:
+def _inconclusive(head: Head, revision: int) -> bool:
     """Tell whether the revision's diagnosis is published and leaves the decision to a person."""
-    path = artifact_path(Phase.DIAGNOSIS, revision, MAIN[Phase.DIAGNOSIS][0])
-    if path not in head.files:
-        return False
-    return bool(read_json(session.store, head, path)["diagnosis"]["status"] != "confirmed")
+    return artifact_path(Phase.DIAGNOSIS, revision, FAILURE) in head.files
 
 
 def _outcome(session: Session, key: str, revision: int, result: PhaseResult) -> PhaseReport | None:
