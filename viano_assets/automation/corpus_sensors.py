@@ -15,6 +15,7 @@ from resources.dagster_viano import VianoResource
 from resources.session import Session
 from viano_assets.assets.corpus import EVALUATION
 from viano_assets.automation.jobs import analyse_case
+from viano_assets.automation.sync import add_keys
 from viano_assets.errors import VianoError
 from viano_assets.evaluation.gate import ReprocessingConfig, changed, refusal
 from viano_assets.partitions import PARTITION_SET, parse_key
@@ -140,10 +141,7 @@ def _settled(session: Session, key: str) -> bool:
 def _dispatch(
     instance: dg.DagsterInstance, run_id: str, keys: list[str], number: int, threads: int
 ) -> list[dg.RunRequest]:
-    known = set(instance.get_dynamic_partitions(PARTITION_SET))
-    new = [key for key in keys if key not in known]
-    if new:
-        instance.add_dynamic_partitions(PARTITION_SET, new)
+    add_keys(instance, keys)
     order = instance.get_dynamic_partitions(PARTITION_SET)
     return [
         dg.RunRequest(

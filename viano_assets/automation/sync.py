@@ -6,7 +6,7 @@ brings the UI to the same state; what Dagster knows with the same data version i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import dagster as dg
@@ -33,10 +33,7 @@ def sync_home(home: Path, instance: dg.DagsterInstance) -> dict[str, int]:
     session = Session.open(home)
     heads = list(_heads(session))
     keys = [CaseRevision(h.case_id, n).key for h in heads for n in range(1, h.revision + 1)]
-    known = set(instance.get_dynamic_partitions(PARTITION_SET))
-    new = [key for key in keys if key not in known]
-    if new:
-        instance.add_dynamic_partitions(PARTITION_SET, new)
+    added = add_keys(instance, keys)
     reported = 0
     for head in heads:
         for number in range(1, head.revision + 1):
@@ -45,7 +42,16 @@ def sync_home(home: Path, instance: dg.DagsterInstance) -> dict[str, int]:
                 for evaluation in evaluations(report):
                     instance.report_runless_asset_event(evaluation)
                 reported += 1
-    return {"partitions": len(keys), "added": len(new), "reported": reported}
+    return {"partitions": len(keys), "added": added, "reported": reported}
+
+
+def add_keys(instance: dg.DagsterInstance, keys: Sequence[str]) -> int:
+    """Add the partition keys that Dagster does not know yet, and return how many."""
+    known = set(instance.get_dynamic_partitions(PARTITION_SET))
+    new = [key for key in keys if key not in known]
+    if new:
+        instance.add_dynamic_partitions(PARTITION_SET, new)
+    return len(new)
 
 
 def _heads(session: Session) -> Iterator[Head]:
