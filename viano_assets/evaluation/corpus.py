@@ -210,13 +210,14 @@ def build_corpus(
         try:
             if bug.case_id in store.case_ids():
                 _check_same(known.get(bug.bug_id), bug)
+                known[bug.bug_id] = _record(bug)
                 present += 1
             else:
                 _import(store, bug, cache)
+                known[bug.bug_id] = _record(bug)
+                _write(folder, corpus.name, known)
                 imported += 1
                 told(f"{number} of {len(only) or len(bugs)}: {bug.bug_id} imported")
-            known[bug.bug_id] = _record(bug)
-            _write(folder, corpus.name, known)
         except (InputError, BlockedError) as error:
             skipped.append((bug.bug_id, error.code, error.message))
             told(f"{bug.bug_id} left out: {error}")
