@@ -27,7 +27,7 @@ from viano_assets.data_files import PROMPTS
 from viano_assets.errors import InputError, VianoError
 from viano_assets.evaluation import scoring
 from viano_assets.evaluation.calibration import LEVELS
-from viano_assets.evaluation.correctness import root_cause_correct
+from viano_assets.evaluation.correctness import evidence_correct
 from viano_assets.evaluation.report import write_report
 from viano_assets.evaluation.snapshot import keep_snapshot, make_snapshot
 from viano_assets.evaluation.stored import (
@@ -322,8 +322,7 @@ class CorpusRuns:
             for item in view["hypotheses"]:
                 if not item["support"] and item["effective_confidence"] in {None, "unassessed"}:
                     continue
-                claim = {**view, "diagnosis": {"root_cause": {"evidence_ids": item["support"]}}}
-                right = not gold.is_control and root_cause_correct(claim, gold)
+                right = not gold.is_control and evidence_correct(view, item["support"], gold)
                 for name, pairs in found.items():
                     level = item[f"{name}_confidence"]
                     if level in LEVELS:

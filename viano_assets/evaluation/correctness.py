@@ -90,13 +90,18 @@ def row_matches(item: Mapping[str, Any], gold: GoldLocation) -> bool:
 
 
 def root_cause_correct(view: Mapping[str, Any], gold: Gold) -> bool:
-    """Say whether the cited root-cause evidence overlaps a gold place.
+    """Say whether the cited root-cause evidence overlaps a gold place, as `evidence_correct` does."""
+    cause = (view.get("diagnosis") or {}).get("root_cause") or {}
+    return evidence_correct(view, cause.get("evidence_ids", []), gold)
+
+
+def evidence_correct(view: Mapping[str, Any], evidence_ids: Sequence[str], gold: Gold) -> bool:
+    """Say whether some of the evidence overlaps a gold place.
 
     A gold symbol is met by a record in its file that names it or lies within its lines; a gold file
     without a symbol by any record in the file; a gold row by `row_matches`.
     """
-    cause = (view.get("diagnosis") or {}).get("root_cause") or {}
-    cited = set(cause.get("evidence_ids", []))
+    cited = set(evidence_ids)
     records = [record for record in view["evidence"] if record["evidence_id"] in cited]
     spans = {(item["path"], item["symbol"]): item for item in view["localisation"]["symbols"]}
     return any(_meets(record, place, spans) for record in records for place in gold.locations)
