@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from resources.llm.providers.offline.findings import Record
-from resources.llm.providers.offline.functions import calls, definitions, short
+from resources.llm.providers.offline.functions import calls, definition_wish, definitions, short
 from resources.llm.providers.offline.printing import log_lines
 from resources.llm.providers.offline.scene import Scene, Wish
 from resources.llm.providers.offline.wording import say
@@ -77,9 +77,8 @@ def plan_crash(scene: Scene) -> Iterator[Wish]:
     )
     for stack in stacks(scene)[:1]:
         for name in (stack.caller, stack.called):
-            yield Wish(
-                "source.symbol",
-                {"name": name, "limit": 5},
+            yield definition_wish(
+                name,
                 say(scene, f"What does {short(name)} rely on?", f"Worauf verlässt sich {short(name)}?"),
             )
 

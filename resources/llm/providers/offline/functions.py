@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from resources.llm.providers.offline.findings import Record
-from resources.llm.providers.offline.scene import Scene
+from resources.llm.providers.offline.scene import Scene, Wish
 
 _NAME_FIRST = re.compile(r"\.(?:py|ts|tsx|js|jsx|go|rs|lua|kt|swift)$")
 _MAKER = re.compile(r"\bdef __init__\s*\(|^\s*constructor\s*\(", re.MULTILINE)
@@ -127,6 +127,23 @@ def kept(record: Record, parameter: str) -> set[str]:
         re.MULTILINE,
     )
     return {*initialised, *assigned}
+
+
+def mentions(text: str, names: Iterable[str]) -> bool:
+    """Say whether one of the names stands in a text as a whole word."""
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
+
+
+def body_wish(found: Record, purpose: str, countercheck: str | None = None) -> Wish:
+    """Return the look that reads the whole function around a found line."""
+    place = found.location
+    span = {"path": str(place.path), "symbol": str(place.symbol)}
+    return Wish("source.read", span, purpose, countercheck)
+
+
+def definition_wish(name: str, purpose: str, countercheck: str | None = None) -> Wish:
+    """Return the look for where a name is defined."""
+    return Wish("source.symbol", {"name": name, "limit": 5}, purpose, countercheck)
 
 
 def definitions(scene: Scene, name: str) -> list[Record]:

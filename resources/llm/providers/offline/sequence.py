@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from resources.llm.providers.offline.findings import Ranked, Record
 from resources.llm.providers.offline.functions import (
     Call,
     body_of,
+    body_wish,
     calls,
+    definition_wish,
     definitions,
+    mentions,
     owner,
     parameters,
     short,
@@ -64,7 +67,7 @@ class Removed:
     user: Record
     guard: str
     shown: tuple[Record, ...]
-    named: bool = False
+    named: bool
 
 
 def plan_sequence(scene: Scene, places: list[Ranked]) -> Iterator[Wish]:
@@ -73,7 +76,7 @@ def plan_sequence(scene: Scene, places: list[Ranked]) -> Iterator[Wish]:
     for found in _users(scene, places):
         user = body_of(scene, found)
         if user is None:
-            yield _read(
+            yield body_wish(
                 found,
                 say(
                     scene,
@@ -95,7 +98,7 @@ def plan_sequence(scene: Scene, places: list[Ranked]) -> Iterator[Wish]:
         for site in _callers(scene, user):
             caller = body_of(scene, site)
             if caller is None:
-                yield _read(
+                yield body_wish(
                     site,
                     say(
                         scene,
@@ -105,18 +108,10 @@ def plan_sequence(scene: Scene, places: list[Ranked]) -> Iterator[Wish]:
                 )
                 continue
             for _, removing, _, _ in _before(caller, user, asked):
-                yield _define(removing.name, say(scene, "What does it change?", "Was ändert es?"))
+                yield definition_wish(removing.name, say(scene, "What does it change?", "Was ändert es?"))
                 for question in asked:
-                    yield _define(question.call.name, say(scene, "What does it need?", "Was braucht es?"))
-
-
-def _read(record: Record, purpose: str) -> Wish:
-    place = record.location
-    return Wish("source.read", {"path": str(place.path), "symbol": str(place.symbol)}, purpose)
-
-
-def _define(name: str, purpose: str) -> Wish:
-    return Wish("source.symbol", {"name": name, "limit": 5}, purpose)
+                    needed = question.call.name
+                    yield definition_wish(needed, say(scene, "What does it need?", "Was braucht es?"))
 
 
 def _users(scene: Scene, places: list[Ranked]) -> list[Record]:
@@ -225,15 +220,19 @@ def removed_before(scene: Scene, places: list[Ranked]) -> Iterator[Removed]:
     """Yield the states that are removed before the function that needs them is called."""
     for found in _users(scene, places):
         user = body_of(scene, found)
-        asked = questions(user) if user is not None else []
-        for site in _callers(scene, user) if user is not None and asked else ():
+        if user is None:
+            continue
+        asked = questions(user)
+        for site in _callers(scene, user) if asked else ():
             caller = body_of(scene, site)
-            if caller is None or user is None:
+            if caller is None:
                 continue
             for first, removing, then, question in _before(caller, user, asked):
-                named = _named(scene, places, user)
-                start = Removed(caller, first, then, "", user, question.guard, (), named)
-                yield from _same_member(scene, start, removing, question)
+                same = _same_member(scene, removing, question)
+                if same is not None:
+                    member, shown = same
+                    named = _named(scene, places, user)
+                    yield Removed(caller, first, then, member, user, question.guard, shown, named)
 
 
 def _named(scene: Scene, places: list[Ranked], user: Record) -> bool:
@@ -241,20 +240,21 @@ def _named(scene: Scene, places: list[Ranked], user: Record) -> bool:
     force, numbers = in_force(scene), expected_numbers(scene)
     for key in keys(scene, places)[:MAX_KEYS]:
         setting = of_name(force, key)
-        if setting is not None and setting.number in numbers:
-            words = names_for(scene, key) - {key}
-            if any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", user.content) for word in sorted(words)):
-                return True
+        spoken = setting is not None and setting.number in numbers
+        if spoken and mentions(user.content, names_for(scene, key) - {key}):
+            return True
     return False
 
 
-def _same_member(scene: Scene, found: Removed, removing: Call, question: Question) -> Iterator[Removed]:
-    """Yield the finding once the remover is seen to empty the very member that the question reads."""
+def _same_member(
+    scene: Scene, removing: Call, question: Question
+) -> tuple[str, tuple[Record, Record]] | None:
+    """Return the member that a remover is seen to empty and the question reads, and the two functions."""
     for remover in definitions(scene, removing.name):
         for asked in definitions(scene, question.call.name):
             if owner(remover.location.symbol) != owner(asked.location.symbol):
                 continue
             for member in sorted({m[1] for pattern in _EMPTIES for m in pattern.finditer(remover.content)}):
-                if re.search(rf"(?<!\w){re.escape(member)}(?!\w)", asked.content):
-                    yield replace(found, member=member, shown=(remover, asked))
-                    return
+                if mentions(asked.content, (member,)):
+                    return member, (remover, asked)
+    return None

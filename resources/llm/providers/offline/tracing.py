@@ -15,9 +15,12 @@ from resources.llm.providers.offline.findings import Record
 from resources.llm.providers.offline.functions import (
     Call,
     body_of,
+    body_wish,
     calls,
+    definition_wish,
     definitions,
     kept,
+    mentions,
     owner,
     parameters,
 )
@@ -48,22 +51,16 @@ def uses(scene: Scene, names: frozenset[str]) -> list[Record]:
     for record in scene.findings.of_kind("source"):
         if record.tool != "source.references" or record.location.symbol is None:
             continue
-        if any(_DECIDES.match(line) and _holds(line, names) for line in record.content.splitlines()):
+        if any(_DECIDES.match(line) and mentions(line, names) for line in record.content.splitlines()):
             found.setdefault((record.location.path, record.location.symbol), record)
     return list(found.values())[:MAX_SITES]
-
-
-def _holds(line: str, names: frozenset[str]) -> bool:
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line) for name in names)
 
 
 def plan_trace(scene: Scene, names: frozenset[str]) -> Iterator[Wish]:
     """Yield the looks that follow a limit: the functions that use it, then the functions it is given to."""
     for record in uses(scene, names):
-        place = record.location
-        yield Wish(
-            "source.read",
-            {"path": str(place.path), "symbol": str(place.symbol)},
+        yield body_wish(
+            record,
             say(
                 scene,
                 "What does the function that uses the limit do with it?",
@@ -74,9 +71,8 @@ def plan_trace(scene: Scene, names: frozenset[str]) -> Iterator[Wish]:
         body = body_of(scene, record)
         for passed in handed(body, names) if body is not None else ():
             for name in filter(None, (passed.call.name, passed.call.then)):
-                yield Wish(
-                    "source.symbol",
-                    {"name": name, "limit": 5},
+                yield definition_wish(
+                    name,
                     say(
                         scene,
                         f"What does {name} do with the limit it is given?",
@@ -91,7 +87,7 @@ def handed(record: Record, names: frozenset[str]) -> list[Passed]:
     lines = record.content.splitlines()
     found = []
     for number, line in enumerate(lines):
-        if not _DECIDES.match(line) or not _holds(line, names):
+        if not _DECIDES.match(line) or not mentions(line, names):
             continue
         for call in calls(line):
             for position, argument in enumerate(call.arguments):
