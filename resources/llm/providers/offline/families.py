@@ -83,18 +83,26 @@ def outdone(scene: Scene, rival: str) -> str:
     )
 
 
+def precedence(scene: Scene, identifier: str, judgement: Judgement) -> tuple[int, bool, int]:
+    """Return the place of a judgement among others, the smallest first: level, directness, family."""
+    return (
+        -judgement.level.rank,
+        not judgement.direct,
+        list(FAMILIES).index(scene.family(identifier)),
+    )
+
+
 def judge_all(scene: Scene) -> dict[str, Judgement]:
     """Judge every registered hypothesis; a better shown cause speaks against the others."""
     judged = {str(entry["id"]): judge_one(scene, str(entry["id"])) for entry in scene.hypotheses}
-    order = list(FAMILIES)
     strong = [
-        (-judgement.level.rank, not judgement.direct, order.index(scene.family(identifier)), identifier)
+        (precedence(scene, identifier, judgement), identifier)
         for identifier, judgement in judged.items()
         if judgement.effect == "supports" and judgement.level.rank >= Confidence.SUPPORTED.rank
     ]
     if not strong:
         return judged
-    best = min(strong)[-1]
+    _, best = min(strong)
     return {
         identifier: judgement
         if identifier == best

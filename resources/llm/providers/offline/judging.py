@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from resources.llm.providers.offline.crash import stacks
-from resources.llm.providers.offline.families import FAMILIES, judge_all, outdone
+from resources.llm.providers.offline.families import judge_all, outdone, precedence
 from resources.llm.providers.offline.findings import Record, from_evidence, ids
 from resources.llm.providers.offline.printing import about
 from resources.llm.providers.offline.requests import requests
@@ -83,13 +83,7 @@ def _evaluation(scene: Scene, hypothesis: Json, judgement: Judgement, *, selecte
 def _selected(scene: Scene, judged: dict[str, Judgement]) -> str | None:
     """Return the hypothesis to confirm: supported, with a short cause and at least one tested rival."""
     ends = {str(entry["id"]): entry for entry in scene.hypotheses}
-    order = list(FAMILIES)
-
-    def key(identifier: str) -> tuple[int, bool, int]:
-        judgement = judged[identifier]
-        return (-judgement.level.rank, not judgement.direct, order.index(scene.family(identifier)))
-
-    for identifier in sorted(judged, key=key):
+    for identifier in sorted(judged, key=lambda name: precedence(scene, name, judged[name])):
         judgement = judged[identifier]
         if judgement.level.rank < Confidence.SUPPORTED.rank or judgement.effect != "supports":
             continue
