@@ -72,6 +72,13 @@ class Companions(NamedTuple):
     rows: dict[str, list[dict[str, Any]]]
 
 
+class Measured(NamedTuple):
+    """Counts and largest values over the companion rows, of the row and of each of its peers."""
+
+    own: dict[str, float]
+    peers: list[tuple[dict[str, Any], dict[str, float]]]
+
+
 def compare(
     connection: duckdb.DuckDBPyConnection, catalog: Catalog, links: Links, row: Row, limit: int
 ) -> Comparison:
@@ -90,8 +97,9 @@ def compare(
         findings.extend(_own_values(row, peers))
         findings.extend(_dangling(connection, catalog, links, row.table, [row.cells], peers, tables))
         for group in companions:
-            findings.extend(_missing(group, row, peers))
-            findings.extend(_stated_counts(group, row, peers))
+            measured = Measured(_measures(group, row.cells), [(p, _measures(group, p)) for p in peers])
+            findings.extend(_missing(group, row, peers, measured))
+            findings.extend(_stated_counts(group, row, measured))
             findings.extend(_deeper(connection, catalog, links, group, row, peers, tables))
     findings.sort(key=lambda f: (-f.share, f.kind, f.table.name, f.text))
     return Comparison(
@@ -157,7 +165,7 @@ def _rows_of(group: Companions, cells: dict[str, Any]) -> list[dict[str, Any]]:
     return group.rows.get(text_of(cells.get(group.link.target)), [])
 
 
-def _missing(group: Companions, row: Row, peers: list[dict[str, Any]]) -> list[Finding]:
+def _missing(group: Companions, row: Row, peers: list[dict[str, Any]], measured: Measured) -> list[Finding]:
     own = _rows_of(group, row.cells)
     having = [peer for peer in peers if _rows_of(group, peer)]
     share = len(having) / len(peers)
@@ -178,7 +186,7 @@ def _missing(group: Companions, row: Row, peers: list[dict[str, Any]]) -> list[F
         if len(present) > _SMALL:
             continue
         mine = {text_of(r[column]) for r in own}
-        stated_end = _states_end(group, row, peers, column)
+        stated_end = _states_end(row, measured, column)
         for value, number in sorted(present.items()):
             part = number / len(having)
             if part >= MOST and value not in mine and not (stated_end and _beyond(value, mine)):
@@ -197,20 +205,19 @@ def _missing(group: Companions, row: Row, peers: list[dict[str, Any]]) -> list[F
     return findings
 
 
-def _states_end(group: Companions, row: Row, peers: list[dict[str, Any]], column: str) -> bool:
+def _states_end(row: Row, measured: Measured, column: str) -> bool:
     """Say whether a column of the row states its own last value of `column`, as it does with the peers.
 
     Then the row ends where it says it ends, and a kind beyond that is no gap.
     """
     name = f"largest {column}"
-    measured = [(peer, _measures(group, peer)) for peer in peers]
-    own = _measures(group, row.cells).get(name)
+    own = measured.own.get(name)
     for stated in row.table.columns:
         if not is_numeric(stated.type) or stated.name in row.table.primary_key:
             continue
         if own is None or row.cells[stated.name] != own:
             continue
-        pairs = [(peer[stated.name], found[name]) for peer, found in measured if name in found]
+        pairs = [(peer[stated.name], found[name]) for peer, found in measured.peers if name in found]
         if len(pairs) >= 5 and sum(a == b for a, b in pairs) / len(pairs) >= 0.9:
             return True
     return False
@@ -237,23 +244,23 @@ def _measures(group: Companions, cells: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def _stated_counts(group: Companions, row: Row, peers: list[dict[str, Any]]) -> list[Finding]:
+def _stated_counts(group: Companions, row: Row, measured: Measured) -> list[Finding]:
     """A number in the row that, with the peers, equals a count or maximum over the companion rows."""
     findings = []
-    measured = [(peer, _measures(group, peer)) for peer in peers]
-    own = _measures(group, row.cells)
     for column in row.table.columns:
         if not is_numeric(column.type) or column.name in row.table.primary_key:
             continue
-        for name in sorted({n for _, measures in measured for n in measures}):
+        for name in sorted({n for _, measures in measured.peers for n in measures}):
             pairs = [
-                (p[column.name], m[name]) for p, m in measured if name in m and p[column.name] is not None
+                (p[column.name], m[name])
+                for p, m in measured.peers
+                if name in m and p[column.name] is not None
             ]
             agree = sum(a == b for a, b in pairs)
             if len(pairs) < 5 or agree / len(pairs) < 0.9:
                 continue
             certain = 1.0 if len({a for a, _ in pairs}) > 1 else 0.9
-            stated, real = row.cells[column.name], own.get(name, 0)
+            stated, real = row.cells[column.name], measured.own.get(name, 0)
             if stated is not None and stated != real:
                 text = (
                     f"{column.name}={stated} but {name} of {group.table.name} is {real:g}; "
