@@ -142,9 +142,11 @@ def _worded(
     limit = f"{found.limit:g}"
     promised = bound.text if bound is not None else limit
     logs = tuple(line.log for line, _ in hit)[:1]
-    if found.promise is not None and found.promise.record is not None and bound == found.promise.bound:
-        logs = (*logs, found.promise.record)
-    expects = _expects(scene, found, bound)
+    promise = found.promise
+    written = promise.record if promise is not None and bound == promise.bound else None
+    if written is not None:
+        logs = (*logs, written)
+    expects = _expects(scene, written)
     seen = ""
     if hit:
         seen = say(
@@ -178,10 +180,9 @@ def _worded(
     )
 
 
-def _expects(scene: Scene, found: Reading, bound: Bound | None) -> str:
-    promise = found.promise
-    if promise is not None and promise.record is not None and bound == promise.bound:
-        where = place(promise.record)
+def _expects(scene: Scene, written: Record | None) -> str:
+    if written is not None:
+        where = place(written)
         return say(scene, f"{where} promises:", f"{where} sagt zu:")
     return say(scene, "The report expects:", "Der Bericht erwartet:")
 

@@ -92,12 +92,7 @@ def frame_lines(scene: Scene, path: str) -> list[int]:
     found = []
     for source in scene.case.sources:
         file, line = source.attributes.get("file", "").lstrip("./"), source.attributes.get("line", "")
-        if (
-            source.kind == "stack_frame"
-            and line.isdigit()
-            and file
-            and (path == file or same_path(file, path))
-        ):
+        if source.kind == "stack_frame" and line.isdigit() and same_path(file, path):
             found.append(int(line))
     return found
 
@@ -349,7 +344,8 @@ def judge_upstream(scene: Scene) -> Judgement:
         return Judgement("neutral", Confidence.UNASSESSED, reason=reason)
     later = tuple(r for _, r in reads[READS:])
     tested = tuple(references[:2]) + later[:1]
-    if judge_code(scene).level.rank >= Confidence.SUPPORTED.rank and reads:
+    level = judge_code(scene).level
+    if level.rank >= Confidence.SUPPORTED.rank and reads:
         first = reads[0][1]
         return Judgement(
             "contradicts",
@@ -366,9 +362,7 @@ def judge_upstream(scene: Scene) -> Judgement:
         )
     return Judgement(
         "neutral",
-        min(Confidence.PLAUSIBLE, judge_code(scene).level, key=lambda item: item.rank)
-        if later
-        else Confidence.UNASSESSED,
+        min(Confidence.PLAUSIBLE, level, key=lambda item: item.rank) if later else Confidence.UNASSESSED,
         support=later,
         tested=tested,
         reason=say(
