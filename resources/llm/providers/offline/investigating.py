@@ -78,23 +78,16 @@ def _action(wish: Wish) -> Json:
     }
 
 
-def _neutral_update(scene: Scene, hypothesis: str) -> Json:
-    return {
-        "hypothesis_id": hypothesis,
-        "evidence_refs": [],
-        "requested_confidence": Confidence.UNASSESSED.value,
-        "causal_review": {
-            "effect": "neutral",
-            "support": [],
-            "against": [],
-            "reason": say(
-                scene,
-                "Nothing of this hypothesis has been looked at yet.",
-                "Von dieser Hypothese ist noch nichts angesehen worden.",
-            ),
-        },
-        "status": None,
-    }
+def _unseen(scene: Scene) -> Judgement:
+    return Judgement(
+        "neutral",
+        Confidence.UNASSESSED,
+        reason=say(
+            scene,
+            "Nothing of this hypothesis has been looked at yet.",
+            "Von dieser Hypothese ist noch nichts angesehen worden.",
+        ),
+    )
 
 
 def _update(scene: Scene, hypothesis: str, judgement: Judgement) -> Json:
@@ -130,9 +123,7 @@ def answer(request: ModelRequest) -> dict[str, Any]:
     wishes = _affordable(_wishes(scene, selected), turn)
     pending = list(turn.get("pending_actions", []))
     judgement = judge_all(scene)[selected]
-    update = (
-        _neutral_update(scene, selected) if turn.get("first_turn") else _update(scene, selected, judgement)
-    )
+    update = _update(scene, selected, _unseen(scene) if turn.get("first_turn") else judgement)
     score = 0 if not pending else _score(scene, pending)
     return {
         "update": update,
