@@ -14,6 +14,7 @@ from viano_assets.phases.common import artifact_path, read_json
 from viano_assets.phases.diagnosis.result import cited_ids
 from viano_assets.phases.diagnosis.view import case_view, evidence_records
 from viano_assets.phases.protocols import Phase, Store
+from viano_assets.phases.rounds import model_rounds
 
 Row = dict[str, Any]
 
@@ -216,9 +217,7 @@ class CaseRows:
             }
 
     def _calls(self) -> Iterator[Row]:
-        for checkpoint in self._checkpoints():
-            if checkpoint.event != "model_round_recorded":
-                continue
+        for checkpoint in model_rounds(self._head, self._revision):
             detail, spend = checkpoint.detail, checkpoint.detail.get("spend", {})
             yield {
                 "phase": checkpoint.phase,
