@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from viano_assets.case.assembler import MAX_SHOWN_BYTES
 from viano_assets.phases.settings import read_toml, settings
 
 Positive = Annotated[int, Field(strict=True, ge=1)]
@@ -19,7 +20,7 @@ class _Settings(BaseModel):
 class HypothesisLimits(_Settings):
     """Operational ceilings, independent of format contracts; history is never silently truncated."""
 
-    context_bytes: Positive = 1_048_576
+    context_bytes: Positive = MAX_SHOWN_BYTES
     prior_documents: Positive = 32
     output_bytes: Positive = 2_097_152
     summary_bytes: Positive = 2_097_152

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from viano_assets.case.assembler import MAX_SHOWN_BYTES
 from viano_assets.phases.hypotheses.config import HypothesisConfig
 from viano_assets.phases.protocols import RequestLimits
 from viano_assets.phases.settings import read_toml, settings
@@ -26,7 +27,7 @@ class _Settings(BaseModel):
 class InterpretationLimits(_Settings):
     """Operational ceilings in bytes; exceeding one is an explicit refusal, never a truncation."""
 
-    context_bytes: Positive = 1_048_576
+    context_bytes: Positive = MAX_SHOWN_BYTES
     output_bytes: Positive = 2_097_152
     summary_bytes: Positive = 2_097_152
 
