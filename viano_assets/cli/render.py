@@ -14,6 +14,7 @@ from rich.text import Text
 
 from viano_assets.cli.options import counted
 from viano_assets.errors import StorageError
+from viano_assets.evaluation.stored import write_bytes
 from viano_assets.package.model import Head
 from viano_assets.phases.common import artifact_path, read_json
 from viano_assets.phases.diagnosis.places import heading, view_places
@@ -328,14 +329,8 @@ def write_report_file(store: Store, head: Head, home: Path) -> Path | None:
         return None
     target = home / "reports" / f"{head.manifest.case_id}-r{head.revision}.html"
     content = store.read(head, path)
-    part = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(content)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        write_bytes(target, content)
     except OSError as error:
         raise StorageError(
             "report_not_written",

@@ -112,11 +112,14 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Replace a file in one step, synced to the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     work = path.with_name(f".{path.name}.{os.getpid()}")
-    with work.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    work.replace(path)
+    try:
+        with work.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        work.replace(path)
+    finally:
+        work.unlink(missing_ok=True)
 
 
 def known_bug_rows(built: Mapping[str, Any]) -> list[Row]:
