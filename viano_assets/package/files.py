@@ -24,9 +24,14 @@ class Digest(NamedTuple):
 
 
 class Container:
-    """Random access to one generation file; a small one is read whole, once."""
+    """Random access to one generation file; a small one is read whole, once.
 
-    def __init__(self, filesystem: FileSystem, path: str, limit: int) -> None:
+    With a `buffer` the bytes lie in it, and hold only until it is used for the next file.
+    """
+
+    def __init__(
+        self, filesystem: FileSystem, path: str, limit: int, buffer: bytearray | None = None
+    ) -> None:
         self._filesystem = filesystem
         self.path = path
         try:
@@ -37,7 +42,7 @@ class Container:
                     raise PackageError(
                         "generation_too_big", f"the generation has {self.size} bytes", where=path
                     )
-                self._data = filesystem.read(descriptor, min(self.size, _WHOLE), 0)
+                self._data = _first(filesystem, descriptor, min(self.size, _WHOLE), buffer)
             finally:
                 filesystem.close(descriptor)
         except OSError as error:
@@ -46,9 +51,9 @@ class Container:
     def read(self, offset: int, size: int) -> memoryview:
         """Return up to `size` bytes at `offset`; fewer when the file ends before."""
         if offset + size <= len(self._data):
-            return memoryview(self._data)[offset : offset + size]
+            return self._data[offset : offset + size]
         if self.size <= _WHOLE:
-            return memoryview(self._data)[offset:]
+            return self._data[offset:]
         try:
             descriptor = self._filesystem.open_file(self.path)
             try:
@@ -63,21 +68,30 @@ class Container:
         return bytes(self.read(0, self.size))
 
 
+def _first(filesystem: FileSystem, descriptor: int, size: int, buffer: bytearray | None) -> memoryview:
+    """Return the first bytes of a file, in the buffer when there is one."""
+    if buffer is not None and filesystem.read_into(descriptor, buffer, 0) >= size:
+        return memoryview(buffer)[:size]
+    return memoryview(filesystem.read(descriptor, size, 0))
+
+
 class Containers:
     """The generation files opened during one lookup; those read whole are kept up to 64 MiB together."""
 
     def __init__(self, filesystem: FileSystem, place: Callable[[int], str], limit: int) -> None:
         self._filesystem = filesystem
-        self._place = place
+        self.path = place
         self._limit = limit
         self._kept: dict[int, Container] = {}
         self._bytes = 0
+        self._buffer = bytearray()
+        self._lent: tuple[int, Container] | None = None
 
     def get(self, number: int) -> Container:
         """Return the container of one generation, reading it when it is not kept."""
         file = self._kept.get(number)
         if file is None:
-            file = Container(self._filesystem, self._place(number), self._limit)
+            file = Container(self._filesystem, self.path(number), self._limit)
             self._bytes += min(file.size, _WHOLE)
             if self._bytes > _KEPT:
                 self._kept.clear()
@@ -85,12 +99,23 @@ class Containers:
             self._kept[number] = file
         return file
 
+    def lent(self, number: int) -> Container:
+        """Return a container whose bytes hold until the next one is lent; a kept one is given as it is."""
+        file = self._kept.get(number)
+        if file is not None:
+            return file
+        if self._lent is None or self._lent[0] != number:
+            self._buffer = self._buffer or bytearray(_WHOLE)
+            self._lent = None
+            self._lent = number, Container(self._filesystem, self.path(number), self._limit, self._buffer)
+        return self._lent[1]
+
     def piece(self, number: int, offset: int, size: int) -> bytes | memoryview:
         """Return one range without reading the rest of a container that is not kept."""
         file = self._kept.get(number)
         if file is not None:
             return file.read(offset, size)
-        path = self._place(number)
+        path = self.path(number)
         try:
             descriptor = self._filesystem.open_file(path)
             try:
@@ -99,12 +124,6 @@ class Containers:
                 self._filesystem.close(descriptor)
         except OSError as error:
             raise_reading(error, path)
-
-    def drop(self, number: int) -> None:
-        """Forget one container."""
-        file = self._kept.pop(number, None)
-        if file is not None:
-            self._bytes -= min(file.size, _WHOLE)
 
 
 def hash_file(filesystem: FileSystem, path: str) -> Digest:

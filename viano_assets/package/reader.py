@@ -178,14 +178,14 @@ class PackageReader:
 
     def record_bytes(self, number: int, containers: Containers) -> bytes:
         """Return the raw record of one generation."""
-        file = containers.get(number)
-        start = bytes(file.read(0, container.RECORD_START))
-        size = container.record_size(start, file.path)
+        where = containers.path(number)
+        start = bytes(containers.piece(number, 0, _RECORD_GUESS))
+        size = container.record_size(start, where)
         if size > self._limits.record_bytes:
-            raise PackageError("container_damaged", "the record is larger than the limit", where=file.path)
-        return container.read_record(
-            file.read(0, container.RECORD_START + size), self._limits.record_bytes, file.path
-        )
+            raise PackageError("container_damaged", "the record is larger than the limit", where=where)
+        if container.RECORD_START + size > len(start):
+            start = bytes(containers.piece(number, 0, container.RECORD_START + size))
+        return container.read_record(start, self._limits.record_bytes, where)
 
     def _containers(self, paths: CasePaths) -> Containers:
         return Containers(self._filesystem, paths.generation, self._limits.container_bytes)
@@ -278,12 +278,11 @@ class PackageReader:
                         f"the stored bytes of {path!r} are not what the package names",
                         where=place,
                     )
-            containers.drop(generation)
 
     def _intact(self, paths: CasePaths, stored: Stored, containers: Containers) -> bool:
         if stored.generation == 0:
             return hash_file(self._filesystem, paths.object(stored.sha256)) == stored[:2]
-        data = containers.get(stored.generation).read(stored.offset, stored.size)
+        data = containers.lent(stored.generation).read(stored.offset, stored.size)
         return len(data) == stored.size and container.digest(data) == stored.sha256
 
     def record_matches(self, paths: CasePaths, head: StoredHead) -> None:
@@ -292,13 +291,8 @@ class PackageReader:
         Raises:
             PackageError: `chain_broken` or what reading the record meets.
         """
-        containers = self._containers(paths)
         where = paths.generation(head.generation)
-        start = bytes(containers.piece(head.generation, 0, _RECORD_GUESS))
-        size = container.RECORD_START + container.record_size(start, where)
-        if size > len(start):
-            start = bytes(containers.piece(head.generation, 0, min(size, self._limits.record_bytes)))
-        raw = container.read_record(start, self._limits.record_bytes, where)
+        raw = self.record_bytes(head.generation, self._containers(paths))
         if sha256_hex(raw) != head.record_sha256:
             raise PackageError("chain_broken", "the head's record is not the one that was read", where=where)
 
