@@ -144,7 +144,10 @@ class OsFileSystem:
         descriptor = os.open(directory, _DIRECTORY)
         try:
             with os.scandir(descriptor) as entries:
-                return [DirEntry(entry.name, _entry_kind(entry)) for entry in entries]
+                return [
+                    DirEntry(e.name, "file" if e.is_file(follow_symlinks=False) else _other_kind(e))
+                    for e in entries
+                ]
         finally:
             os.close(descriptor)
 
@@ -270,9 +273,7 @@ class OsFileSystem:
         """Do nothing."""
 
 
-def _entry_kind(entry: os.DirEntry[str]) -> Kind:
-    if entry.is_file(follow_symlinks=False):
-        return "file"
+def _other_kind(entry: os.DirEntry[str]) -> Kind:
     if entry.is_symlink():
         return "link"
     return "directory" if entry.is_dir(follow_symlinks=False) else "other"

@@ -87,14 +87,17 @@ def read_listing(entries: Iterable[DirEntry], where: str) -> Listing:
         PackageError: `malformed_generation_name` for a name that imitates a managed one, or
             `not_a_regular_file` for a managed name that is a link or no file.
     """
-    names: list[DirEntry] = []
     others: list[DirEntry] = []
+    plain: list[str] = []
     unknown = []
     for entry in entries:
-        (names if entry.kind == "file" else others).append(entry)
-    plain = [entry.name for entry in names]
+        name, kind = entry
+        if kind == "file":
+            plain.append(name)
+        else:
+            others.append(entry)
     if not _all_plain(plain):
-        others += names
+        others += [DirEntry(name, "file") for name in plain]
         plain = []
     for name, kind in others:
         if _GENERATION.fullmatch(name):
