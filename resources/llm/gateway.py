@@ -91,9 +91,9 @@ class LLMGateway:
         """The chain's providers in order."""
         return tuple(self._links)
 
-    async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
+    async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
         """Find the saved answer of `operation` or carry out at most one round (see `CaseLLMRunner`)."""
-        return await self.runner.dispatch(store, operation)
+        return await self.runner.dispatch(store, operation, head)
 
     def spend(self, store: Store, head: Head) -> Usage:
         """Sum the recorded calls of the head's current analysis revision."""
@@ -153,13 +153,13 @@ class PreviewGateway:
     def __init__(self, gateway: LLMGateway) -> None:
         self._gateway = gateway
 
-    async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
+    async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
         """Show instead of sending.
 
         Raises:
             EgressShown: always.
         """
-        del store
+        del store, head
         raise EgressShown(operation, self._gateway.egress_preview(operation.request))
 
     def spend(self, store: Store, head: Head) -> Usage:

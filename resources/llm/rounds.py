@@ -100,8 +100,11 @@ class CaseLLMRunner:
         self._fault = fault
         self._remote = any(link.provider.remote for link in self._links)
 
-    async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
+    async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
         """Return the recorded end of the operation, or carry out and record at most one round.
+
+        A chain that may cost something reads the head once more under the journal's lock; recording
+        never relies on the caller's `head` still being the newest.
 
         Raises:
             BusyError: another process calls a model for the case.
@@ -110,21 +113,21 @@ class CaseLLMRunner:
             ContractError: a recorded round is not what its checkpoint says.
         """
         _check_retry_id(operation.retry_id)
-        head = self._head(store, operation)
+        head = self._of_revision(operation, head or store.latest(operation.case_id, operation.package_id))
         saved = self._saved(store, head, operation)
         if saved is not None:
             return saved
         with self._ledger.journal(operation.case_id) if self._remote else nullcontext(None) as journal:
             if journal is not None:
-                head = await self._recover(store, self._head(store, operation), journal)
+                newest = store.latest(operation.case_id, operation.package_id)
+                head = await self._recover(store, self._of_revision(operation, newest), journal)
                 saved = self._saved(store, head, operation)
                 if saved is not None:
                     return saved
             return await self._next_round(store, head, operation, journal)
 
     @staticmethod
-    def _head(store: Store, operation: Operation) -> Head:
-        head = store.latest(operation.case_id, operation.package_id)
+    def _of_revision(operation: Operation, head: Head) -> Head:
         if head.revision != operation.analysis_revision:
             raise StaleHeadError(
                 "revision_moved",

@@ -59,9 +59,9 @@ class ScriptedGateway:
             raise AssertionError(f"the script has no reply number {len(self.requests)}")
         return self.script[len(self.requests) - 1]
 
-    async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
+    async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
         """Return the saved answer of the operation or play the next reply and record it."""
-        head = store.latest(operation.case_id, operation.package_id)
+        head = head or store.latest(operation.case_id, operation.package_id)
         folder = call_folder(operation)
         rounds = sorted(p for p in head.files if p.startswith(f"{folder}/round-"))
         for path in rounds:

@@ -187,8 +187,14 @@ class Store(Protocol):
 class ModelGateway(Protocol):
     """Anything that carries out one round of a durable model operation."""
 
-    async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
-        """Find the saved answer of `operation` or carry out at most one provider round and record it."""
+    async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
+        """Find the saved answer of `operation` or carry out at most one provider round and record it.
+
+        Args:
+            store: where the round is recorded.
+            operation: what is asked.
+            head: the case's head as the caller has just validated it; None reads it anew.
+        """
         ...
 
     def spend(self, store: Store, head: Head) -> Usage:

@@ -536,8 +536,8 @@ def test_a_cancelled_case_stays_cancelled(prepared: Prepared) -> None:
         return confirmed(names)
 
     class Cancelling(ScriptedGateway):
-        async def dispatch(self, store: Any, operation: Any) -> Any:
-            outcome = await super().dispatch(store, operation)
+        async def dispatch(self, store: Any, operation: Any, head: Any = None) -> Any:
+            outcome = await super().dispatch(store, operation, head)
             overlay = Overlay("blocked", "diagnosis", "cancelled", "a person cancelled it")
             store.commit(outcome.head, Change(event="case_cancelled", overlay=overlay))
             return outcome

@@ -440,8 +440,8 @@ async def test_a_forged_call_does_not_lead_to_the_batch() -> None:
 class DyingGateway(ScriptedGateway):
     """Records its round, then the process is gone."""
 
-    async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
-        await super().dispatch(store, operation)
+    async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
+        await super().dispatch(store, operation, head)
         raise KeyboardInterrupt
 
 
@@ -457,8 +457,8 @@ async def test_a_concurrently_stale_result_is_refused() -> None:
     store = await interpreted()
 
     class Slow(ScriptedGateway):
-        async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
-            outcome = await super().dispatch(store, operation)
+        async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
+            outcome = await super().dispatch(store, operation, head)
             store.commit(outcome.head, Change(event="somebody_else"))
             return outcome
 

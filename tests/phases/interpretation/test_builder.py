@@ -217,8 +217,8 @@ async def test_transport_is_not_an_invalid_answer(reply: Halted, status: Dispatc
 class DyingGateway(ScriptedGateway):
     """Records its round, then the process is gone."""
 
-    async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
-        await super().dispatch(store, operation)
+    async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
+        await super().dispatch(store, operation, head)
         raise KeyboardInterrupt
 
 
@@ -352,8 +352,8 @@ async def test_a_concurrent_writer_wins_once() -> None:
     store = case()
 
     class Slow(ScriptedGateway):
-        async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
-            outcome = await super().dispatch(store, operation)
+        async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
+            outcome = await super().dispatch(store, operation, head)
             store.commit(outcome.head, Change(event="somebody_else"))
             return outcome
 

@@ -31,7 +31,7 @@ from tests.support.schema_check import violations
 from tests.support.scripted_gateway import Halted, ScriptedGateway, Unusable
 from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.errors import ContractError
-from viano_assets.package.model import Change
+from viano_assets.package.model import Change, Head
 from viano_assets.phases.common import invalid_attempts, read_json
 from viano_assets.phases.interpretation.accepted import load_interpretation
 from viano_assets.phases.interpretation.config import InterpretationConfig, PlanningConfig
@@ -241,8 +241,8 @@ async def test_transport_retries_stay_apart_from_corrections() -> None:
 
 async def test_a_saved_repair_is_reused_after_an_interruption() -> None:
     class Dying(ScriptedGateway):
-        async def dispatch(self, store: Store, operation: Operation) -> CallOutcome:
-            await super().dispatch(store, operation)
+        async def dispatch(self, store: Store, operation: Operation, head: Head | None = None) -> CallOutcome:
+            await super().dispatch(store, operation, head)
             raise KeyboardInterrupt
 
     store = case()

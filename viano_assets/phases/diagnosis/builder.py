@@ -150,7 +150,7 @@ class DiagnosisBuilder:
         operation = Operation(
             head.case_id, head.manifest.package_id, head.revision, PHASE, attempt, request, retry_id
         )
-        outcome = await self._gateway.dispatch(self._store, operation)
+        outcome = await self._gateway.dispatch(self._store, operation, head)
         if outcome.status == "invalid":
             code = outcome.code or "invalid_answer"
             message = outcome.message or "the reply is not one complete JSON object"

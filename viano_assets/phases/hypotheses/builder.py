@@ -216,7 +216,7 @@ class HypothesisBuilder:
         operation = Operation(
             head.case_id, head.manifest.package_id, head.revision, _PHASE, attempt, request, retry_id
         )
-        outcome = await self._gateway.dispatch(self._store, operation)
+        outcome = await self._gateway.dispatch(self._store, operation, head)
         if outcome.status == "invalid":
             return reject_unreadable(self._store, _PHASE, outcome, attempt)
         if outcome.status != "answered":

@@ -167,7 +167,7 @@ class CaseInterpreter:
         operation = Operation(
             head.case_id, head.manifest.package_id, head.revision, _PHASE, attempt, request, retry_id
         )
-        outcome = await self._gateway.dispatch(self._store, operation)
+        outcome = await self._gateway.dispatch(self._store, operation, head)
         if outcome.status == "invalid":
             return reject_unreadable(self._store, _PHASE, outcome, attempt, attempts.unreadable(current))
         if outcome.status != "answered":

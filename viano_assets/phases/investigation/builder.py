@@ -171,7 +171,7 @@ class InvestigationBuilder:
         operation = Operation(
             head.case_id, head.manifest.package_id, head.revision, PHASE, named, request, retry_id
         )
-        outcome = await self._gateway.dispatch(self._store, operation)
+        outcome = await self._gateway.dispatch(self._store, operation, head)
         run.head = outcome.head
         if outcome.status == "invalid":
             return reject_unreadable(self._store, PHASE, outcome, named)
