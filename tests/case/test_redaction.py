@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from tests.case.reading import REDACTOR
 from viano_assets.case.assembler import dump, load_case
 from viano_assets.case.intake import import_case
-from viano_assets.case.redaction import Redactor
+from viano_assets.case.redaction import LINE_RULES, Redactor
 from viano_assets.case.redaction_plain import PlainStream
-from viano_assets.case.redaction_rules import Flavour
+from viano_assets.case.redaction_rules import Flavour, Screen
 from viano_assets.case.redaction_sql import SqlStream
 from viano_assets.case.redaction_stream import CsvStream
 from viano_assets.case.view import InputView
@@ -416,3 +416,32 @@ def test_the_key_is_no_input_and_no_source(view: tuple[InputView, bytes]) -> Non
         "inputs/source/src.tar.xz",
     ]
     assert opened.roles == ("report", "diagnostics", "source")
+
+
+def _anchored() -> list[tuple[re.Pattern[str], frozenset[str]]]:
+    return [(anchor, rule.needles) for rule in LINE_RULES if rule.needles for anchor in rule.anchors]
+
+
+@given(st.data())
+@settings(max_examples=400, deadline=None)
+def test_what_an_anchor_finds_holds_one_of_its_rules_needles(data: st.DataObject) -> None:
+    anchor, needles = data.draw(st.sampled_from(_anchored()))
+    found = data.draw(st.from_regex(anchor, fullmatch=True))
+    assert any(needle in found for needle in needles)
+
+
+@given(
+    st.lists(st.sampled_from(sorted({n for _, needles in _anchored() for n in needles} | {"é", "\n", " "})))
+)
+@settings(max_examples=200, deadline=None)
+def test_the_screen_opens_exactly_the_rules_whose_needles_stand_in_the_text(words: list[str]) -> None:
+    text = "".join(words)
+    opened = Screen(LINE_RULES).open_rules(text)
+    assert opened == [r for r in LINE_RULES if not r.needles or any(n in text for n in r.needles)]
+
+
+def test_a_needle_across_two_screened_pieces_is_seen() -> None:
+    line = "harmless text\n" * 20_000
+    for shift in range(12):
+        text = line[: (1 << 18) - shift] + 'password = "Tr0ub4dor&3"\n' + line
+        assert "Tr0ub4dor" not in REDACTOR.redact(text, "data")

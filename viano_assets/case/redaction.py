@@ -23,7 +23,16 @@ from functools import cached_property
 from typing import NamedTuple
 
 from viano_assets.case.redaction_columns import column_kind, is_secret_name
-from viano_assets.case.redaction_rules import Finder, Flavour, Found, Rule, anchors, disjoint
+from viano_assets.case.redaction_rules import (
+    Finder,
+    Flavour,
+    Found,
+    Rule,
+    Screen,
+    anchors,
+    disjoint,
+    needles,
+)
 from viano_assets.case.redaction_values import BARE, QUOTED, is_mixed, is_value, value_group
 
 RULES = "redaction-v2"
@@ -301,7 +310,7 @@ _ASSIGNMENT_ANCHOR = (
     r"(?:passw|passphrase|pass|kennwort|pwd|secret|key|token|credential|verifier|session|cookie)"
     r"[a-z_]{0,4}[\"'`\]]?[ \t]{0,8}[:=>]"
 )
-_LINE_RULES = (
+LINE_RULES = (
     Rule(
         anchors(
             "akia",
@@ -317,32 +326,56 @@ _LINE_RULES = (
             "eyj",
         ),
         _groups(_TOKEN, ("SECRET",)),
+        needles("akia asia ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xox aiza hf_ npm_ sk- eyj"),
     ),
-    Rule(anchors(r"bearer\s", r"basic\s"), _groups(_BEARER, ("SECRET",), _NOT_CODE)),
-    Rule(anchors("://[^\\s/@]{0,400}@"), _groups(_URL_LOGIN, ("ACCOUNT", "SECRET"))),
-    Rule(anchors(_ASSIGNMENT_ANCHOR), _assigned),
-    Rule(anchors(r"passwor[td]\s", r"kennwort\s"), _valued(_SPOKEN, frozenset({"prose"}))),
-    Rule(anchors("--passw", "--token", "--secret", "--api-key"), _valued(_FLAG, _NOT_CODE)),
+    Rule(anchors(r"bearer\s", r"basic\s"), _groups(_BEARER, ("SECRET",), _NOT_CODE), needles("bearer basic")),
+    Rule(anchors("://[^\\s/@]{0,400}@"), _groups(_URL_LOGIN, ("ACCOUNT", "SECRET")), needles("://")),
+    Rule(
+        anchors(_ASSIGNMENT_ANCHOR),
+        _assigned,
+        needles("pass kennwort pwd secret key token credential verifier session cookie"),
+    ),
+    Rule(
+        anchors(r"passwor[td]\s", r"kennwort\s"),
+        _valued(_SPOKEN, frozenset({"prose"})),
+        needles("passwor kennwort"),
+    ),
+    Rule(
+        anchors("--passw", "--token", "--secret", "--api-key"),
+        _valued(_FLAG, _NOT_CODE),
+        needles("--passw --token --secret --api-key"),
+    ),
     Rule(
         anchors(
             r"(?:pass|word|wd|wort|phrase|secret|token|key|credentials?)"
             r"(?:[_.-]?(?:hash|value|[0-9]))?\]?[\"'][ \t]{0,8}(?:,|[\"']?val)"
         ),
         _named,
+        needles("pass word wd wort phrase secret token key credential"),
     ),
-    Rule(anchors("akia", "asia", r"secret[ \t]", r"token[ \t]", r"(?:api|access)[_ -]?key[ \t]"), _keys),
-    Rule(anchors(r"identified\s"), _groups(_IDENTIFIED, ("SECRET",))),
+    Rule(
+        anchors("akia", "asia", r"secret[ \t]", r"token[ \t]", r"(?:api|access)[_ -]?key[ \t]"),
+        _keys,
+        needles("akia asia secret token key"),
+    ),
+    Rule(anchors(r"identified\s"), _groups(_IDENTIFIED, ("SECRET",)), needles("identified")),
     Rule(
         anchors(";[^;\"'\n]{1,64};"),
         _groups(_CONNECTION, ("HOST", "ACCOUNT", "SECRET"), frozenset({"data"})),
     ),
-    Rule(anchors("user", "uid", "login", "account", "benutzer"), _accounts),
-    Rule(anchors("/home/", "/users/", r":\\{1,2}users"), _homes),
+    Rule(
+        anchors("user", "uid", "login", "account", "benutzer"),
+        _accounts,
+        needles("user uid login account benutzer"),
+    ),
+    Rule(anchors("/home/", "/users/", r":\\{1,2}users"), _homes, needles("/home/ /users/ users")),
     Rule(anchors("@[a-z0-9]"), _mails),
     Rule(anchors(r"\.\d{1,3}\.\d{1,3}\.\d"), _ipv4),
     Rule(anchors(r":[0-9a-f]{0,4}:[0-9a-f]{0,4}:", r"-[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}-"), _ipv6),
 )
 
+
+_SCREEN = Screen(LINE_RULES)
 
 _REMEMBERED = 200_000
 """Placeholders kept in memory; more are computed anew."""
@@ -385,7 +418,7 @@ class Redactor:
         """Return what `redact` would replace, in order and disjoint."""
         lowered = _ascii_lower(text)
         found: list[Found] = list(_pem_bodies(text)) if "private key-----" in lowered else []
-        for rule in _LINE_RULES:
+        for rule in _SCREEN.open_rules(lowered):
             for start, end in rule.regions(text, lowered):
                 found.extend(rule.find(text, start, end, flavour))
         return [

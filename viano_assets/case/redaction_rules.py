@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
+
+from ahocorasick_rs import BytesAhoCorasick
 
 Flavour: TypeAlias = Literal["prose", "data", "code"]
 """How eager the rules are; see `redaction`."""
@@ -26,17 +28,23 @@ _DENSE = 256
 """After so many lines a rule looks whether it had better read the rest in one go."""
 
 
+_SCREENED = 1 << 18
+"""Bytes that are screened at once: a text of nothing but needles has as many matches as letters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A finder that runs on the lines where one of its anchors stands.
 
     The anchors are searched in the lowercased text without flags, which is fast enough for source trees
     of a hundred megabytes; the finders may then be as exact as they like. A finder gets the whole text
-    and the slice to search in.
+    and the slice to search in. Every match of an anchor holds one of the `needles`, lowercase words
+    that tell at once whether the rule has anything to do; without needles it always looks.
     """
 
     anchors: tuple[re.Pattern[str], ...]
     find: Finder
+    needles: frozenset[str] = frozenset()
 
     def regions(self, text: str, lowered: str) -> Iterator[tuple[int, int]]:
         """Yield the lines with an anchor; where they stand close together, all the rest at once."""
@@ -55,6 +63,33 @@ class Rule:
                 if count == _DENSE and covered * 3 > done:
                     yield done, len(text)
                     break
+
+
+class Screen:
+    """Tells in one pass over a text which rules may find something in it."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+        self._needles = sorted({needle for rule in rules for needle in rule.needles})
+        self._overlap = max(map(len, self._needles)) - 1
+        self._search = BytesAhoCorasick([needle.encode("ascii") for needle in self._needles])
+
+    def open_rules(self, lowered: str) -> list[Rule]:
+        """Return the rules whose needles stand in the lowercased text, in order."""
+        data = lowered.encode("utf-8", "surrogatepass")
+        seen: set[int] = set()
+        for start in range(0, len(data), _SCREENED):
+            piece = data[start : start + _SCREENED + self._overlap]
+            seen.update(match[0] for match in self._search.find_matches_as_indexes(piece, overlapping=True))
+            if len(seen) == len(self._needles):
+                break
+        there = {self._needles[number] for number in seen}
+        return [rule for rule in self._rules if not rule.needles or there & rule.needles]
+
+
+def needles(words: str) -> frozenset[str]:
+    """Return the words as the needles of a rule."""
+    return frozenset(words.split())
 
 
 def anchors(*patterns: str) -> tuple[re.Pattern[str], ...]:
