@@ -402,10 +402,8 @@ class Redactor:
         known = self._tokens.get((kind, value))
         if known is None:
             shown = value if kind == "SECRET" else value.lower()
-            digest = hmac.new(
-                self._key, f"{kind}\x00{shown}".encode("utf-8", "surrogatepass"), hashlib.sha256
-            )
-            known = f"REDACTED_{kind}_{digest.hexdigest()[:10]}"
+            named = f"{kind}\x00{shown}".encode("utf-8", "surrogatepass")
+            known = f"REDACTED_{kind}_{hmac.digest(self._key, named, 'sha256').hex()[:10]}"
             if len(self._tokens) < _REMEMBERED:
                 self._tokens[kind, value] = known
         return known
