@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PRIOR_FILES = {
     "text": 1.0,
+    "code": 0.15,
     "title": 0.2,
     "frames": 1.6,
     "paths": 1.0,
@@ -42,6 +43,7 @@ PRIOR_FILES = {
 }
 PRIOR_SYMBOLS = {
     "text": 1.0,
+    "code": 0.15,
     "title": 0.2,
     "frames": 1.6,
     "paths": 1.0,
@@ -56,9 +58,11 @@ PRIOR_SYMBOLS = {
     "coverage": 0.3,
     "below": 0.2,
     "noticed": 0.2,
+    "special": 0.2,
+    "met": 0.15,
     "file_rank": 0.4,
 }
-RIDGE = 1.0
+RIDGE = 3.0
 SHARPNESS = 3.0
 CANDIDATES = 150
 SHAPE = ("top", "margin", "agreement", "known", "anchored")

@@ -11,8 +11,9 @@ import numpy as np
 from resources.tools.source import signals
 from resources.tools.source.reader import SourceIndex
 from resources.tools.source.report import read_report
-from resources.tools.source.scene import Scene
+from resources.tools.source.scene import Scene, scaled
 from resources.tools.source.signals import Signal
+from resources.tools.source.special import special
 from resources.tools.source.weights import Weights, shipped
 
 if TYPE_CHECKING:
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from resources.tools.source.reader import Floats
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "words": ("text", "title", "coverage", "names"),
+    "words": ("text", "code", "title", "coverage", "names"),
     "frames": ("frames",),
     "paths": ("paths",),
     "identifiers": ("identifiers", "terms"),
     "messages": ("literals", "noticed"),
-    "code": ("direct", "further"),
+    "script": ("direct", "further", "special"),
     "tests": ("tests",),
     "docs": ("docs",),
 }
@@ -34,6 +35,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 ANCHORS = ("frames", "paths", "identifiers", "literals", "direct")
 """Signals that rest on a name or a text rather than on words in common."""
+
+
+BESIDE = ("frames", "literals")
+"""Signals that already know who a stack or a message leads to."""
 
 
 class Hit(NamedTuple):
@@ -81,12 +86,18 @@ def features(scene: Scene) -> dict[str, Signal]:
     literals = signals.literals(scene)
     title_units, title_files = scene.bm25.score(scene.query([(scene.report.title, 1.0)]))
     direct, further = signals.reach(scene)
-    return {
-        "text": signals.product_only(scene, units, files),
+    named = signals.identifiers(scene)
+    none = np.zeros(scene.n_files)
+    text = signals.product_only(scene, units, files)
+    found = {
+        "text": text,
+        "code": signals.product_only(scene, *scene.code_bm25.score(query)),
         "title": signals.product_only(scene, title_units, title_files),
         "frames": signals.frames(scene),
         "paths": signals.paths(scene),
-        "identifiers": signals.identifiers(scene),
+        "identifiers": named,
+        "special": Signal(special(scene, np.maximum(direct.units, named.units)), none),
+        "met": Signal(scaled(np.sqrt(further.units * text.units)), none),
         "literals": literals,
         "names": signals.names(scene),
         "direct": direct,
@@ -98,6 +109,11 @@ def features(scene: Scene) -> dict[str, Signal]:
         "below": below,
         "above": above,
         "noticed": signals.noticed(scene, literals.units),
+    }
+    left = signals.explained(scene, literals.units)
+    return {
+        name: signal if name in BESIDE else signal._replace(units=signal.units * left)
+        for name, signal in found.items()
     }
 
 

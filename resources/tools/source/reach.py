@@ -60,11 +60,12 @@ class Use(NamedTuple):
 
 
 class Script(NamedTuple):
-    """The uses in the code blocks, and the top-level modules they import."""
+    """The uses in the code blocks, the top-level modules they import, and what its variables are made by."""
 
     uses: list[Use]
     modules: list[str]
     code: str
+    makers: list[str]
 
 
 def read_script(blocks: list[str]) -> Script:
@@ -90,7 +91,7 @@ def read_script(blocks: list[str]) -> Script:
     for name, origin in imported.items():
         if name not in local:
             uses[_use(name, {name: origin}, {}, called=False)] = None
-    return Script([u for u in uses if u.name], sorted(modules), code)
+    return Script([u for u in uses if u.name], sorted(modules), code, sorted(set(types.values())))
 
 
 def _means_something(
@@ -156,6 +157,9 @@ def reached(scene: Scene) -> tuple[Floats, list[str]]:
     script = read_script(scene.report.blocks)
     result = np.zeros(scene.n_units)
     names: list[str] = []
+    makers = [
+        m.rsplit(".", 1)[-1] for m in script.makers if "." not in m or own_module(scene, m.rsplit(".", 1)[0])
+    ]
     for use in script.uses:
         if use.module and not own_module(scene, use.module):
             continue
@@ -163,25 +167,38 @@ def reached(scene: Scene) -> tuple[Floats, list[str]]:
         if not definitions:
             continue
         names.append(use.name)
+        makers += [m for s in definitions if s.kind == "variable" for m in _made_by(scene, s)]
         weight = 1.0 / len(definitions) ** 0.7
         if not use.module and not use.owner:
             weight *= 0.6
         for symbol in definitions:
             for unit, value in _entry(scene, symbol):
                 result[unit] = max(result[unit], weight * value)
-    _operators(scene, script.code, result)
+    _operators(scene, script.code, makers, result)
     return result, names
 
 
-def _operators(scene: Scene, code: str, result: Floats) -> None:
-    """Add the operator methods of classes and files that the code already reaches."""
+_MAKER = re.compile(rb"=\s*(?:new\s+)?(?:\w+\s*\.\s*)*([A-Za-z_]\w*)\s*\(")
+
+
+def _made_by(scene: Scene, variable: SymbolRow) -> list[str]:
+    """Return what a module-level variable is made by: the last name called in its assignment."""
+    data = (scene.root / scene.index.files[variable.file].path).read_bytes()
+    found = _MAKER.search(data, variable.start, variable.end)
+    return [found.group(1).decode()] if found else []
+
+
+def _operators(scene: Scene, code: str, makers: list[str], result: Floats) -> None:
+    """Add the operator methods of the classes that the code holds objects of, and of files it reaches."""
     touched = scene.to_files(np.where(result > 0.25, result, 0.0))
+    held = frozenset(name for maker in sorted(set(makers)) for name in scene.family(maker))
     for pattern, methods in _OPERATORS:
         if not pattern.search(code):
             continue
         for method in methods:
             for symbol in scene.product_definitions(method):
-                value = 0.6 * float(touched[symbol.file])
+                owner = symbol.qualname.rsplit(".", 2)[-2:-1]
+                value = 1.0 if owner and owner[0] in held else 0.6 * float(touched[symbol.file])
                 result[symbol.unit] = max(result[symbol.unit], value)
 
 

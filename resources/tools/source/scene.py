@@ -43,6 +43,11 @@ class Scene:
         self.german = is_german(" ".join([report.title, *(line for line, _ in report.prose)]))
 
     @cached_property
+    def code_bm25(self) -> Bm25:
+        """Scores of the code without its comments: long documentation marks the public face."""
+        return Bm25(self.index, {**FIELD_WEIGHTS, "comment": 0.0})
+
+    @cached_property
     def graph(self) -> CallGraph:
         """The calls of the tree."""
         return CallGraph(self.index, self.product_files)

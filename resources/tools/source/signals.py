@@ -123,6 +123,18 @@ def frames(scene: Scene) -> Signal:
     return result
 
 
+def explained(scene: Scene, printed: Floats) -> Floats:
+    """Return per unit how much of its other signals is left once the message it prints is known.
+
+    A helper that raises for many callers shares its words with the report because the report quotes its
+    message; `printed` says how well each unit's literals match.
+    """
+    left = np.ones(scene.n_units)
+    for unit in np.flatnonzero(printed).tolist():
+        left[unit] *= shared(scene, unit)
+    return left
+
+
 _MODULE = re.compile(r"\b[a-z_]\w*(?:\.[A-Za-z_]\w*){1,6}\b")
 
 

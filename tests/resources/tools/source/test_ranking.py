@@ -95,6 +95,73 @@ def test_tests_and_documentation_are_never_ranked_as_places(open_tree: Open) -> 
     assert {p.path for d in result.drafts for p in d.places} <= {p for p in TREE if p.startswith("yard/")}
 
 
+def _signals(open_tree: Open, files: dict[str, str], text: str) -> dict[str, dict[str, float]]:
+    """Return the signals of each ranked function, best first."""
+    content = open_tree(files).rank({"text": text, "limit": 50}).drafts[0].content
+    return {e["symbol"]: e["signals"] for e in map(json.loads, content.splitlines()[1:])}
+
+
+COUNTED = """
+class Crate:
+    def __init__(self, count):
+        self.count = count
+
+    def __eq__(self, other):
+        return self.count is other.count
+
+    def __mul__(self, factor):
+        return 1
+
+    def stack(self):
+        return self.count
+
+
+dozen = Crate(12)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "method"),
+    [
+        ("Two `Crate` of the same content do not compare equal", "Crate.__eq__"),
+        ("Zwei `Crate` mit demselben Inhalt sind nicht gleich", "Crate.__eq__"),
+        ("A negative number should be refused when the `Crate` is created", "Crate.__init__"),
+    ],
+)
+def test_a_word_of_behaviour_leads_to_the_special_method_of_a_named_class(
+    open_tree: Open, words: str, method: str
+) -> None:
+    found = _signals(open_tree, {"yard/crate.py": COUNTED}, words)
+    assert found[method]["special"] > 0.9
+    assert [name for name, signals in found.items() if "special" in signals] == [method]
+
+
+def test_an_operator_on_an_imported_object_reaches_the_class_that_made_it(open_tree: Open) -> None:
+    """The script never names the class: the module-level variable it imports was made by it."""
+    other = "class Hook:\n    def __mul__(self, other):\n        return other\n"
+    script = "from yard.crate import dozen\nprint(dozen * 2)\n"
+    files = {"yard/crate.py": COUNTED, "yard/hook.py": other}
+    found = _signals(open_tree, files, f"The number is lost\n\n```python\n{script}```\n")
+    assert found["Crate.__mul__"]["direct"] == 1.0
+    assert found.get("Hook.__mul__", {}).get("direct", 0.0) < 0.3
+
+
+def test_the_words_of_a_quoted_message_say_little_for_a_helper_that_raises_for_many(open_tree: Open) -> None:
+    """Its name and text agree with the report only because the report quotes what it raises."""
+    check = (
+        "def check_crate(crate):\n    if not crate:\n        raise TypeError('a crate must be supplied')\n"
+    )
+    text = "Adding fails\n\n`TypeError: a crate must be supplied`\n"
+    weights = []
+    for count in (1, 12):
+        users = "".join(f"def use_{n}(crate):\n    check_crate(crate)\n" for n in range(count))
+        files = {"yard/check.py": check, "yard/users.py": users}
+        weights.append(_signals(open_tree, files, text)["check_crate"]["text"])
+        shutil.rmtree(open_tree({}).root.parent / "cache")
+    assert weights[0] == 1.0
+    assert weights[1] < 0.6
+
+
 def test_what_is_called_far_below_the_report_is_reached(open_tree: Open) -> None:
     script = "from yard.gate import Gate\nGate().lift(crate)"
     text = f"Weight is taken from the wrong place\n\n```python\n{script}\n```\n"
