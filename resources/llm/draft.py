@@ -12,7 +12,6 @@ from resources.llm.config import RoundPolicy
 from resources.llm.plan import Go, Halt, Skipped, exhausted
 from resources.llm.providers.base import ErrorClass
 from resources.llm.records import (
-    EVENT,
     SCHEMA,
     PastRound,
     RoundOutcome,
@@ -26,6 +25,7 @@ from viano_assets.canonical import canonical_json, sha256_hex, strict_loads
 from viano_assets.errors import ContractError
 from viano_assets.package.model import Change, Head
 from viano_assets.phases.protocols import CallOutcome, Operation, Store
+from viano_assets.phases.rounds import ROUND_RECORDED
 
 BLOCKED_CODES: Mapping[str, str] = {
     ErrorClass.CONFIGURATION.value: "provider_configuration",
@@ -180,7 +180,7 @@ class RoundDraft:
         if self.raw is not None:
             put[self.reply_path(number)] = self.raw
         return Change(
-            event=EVENT,
+            event=ROUND_RECORDED,
             phase=str(self.header["phase"]),
             put=put,
             detail={
@@ -327,7 +327,7 @@ def _recorded(head: Head, entry: str, operation: str) -> bool:
     """Say whether the round of this attempt is in the package: entries number rounds as they are recorded."""
     number = int(entry.split("-")[1])
     return any(
-        checkpoint.event == EVENT
+        checkpoint.event == ROUND_RECORDED
         and checkpoint.detail["operation"] == operation
         and checkpoint.detail["round"] >= number
         for checkpoint in head.checkpoints

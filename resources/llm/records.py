@@ -19,8 +19,8 @@ from resources.llm.clock import parse_iso
 from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.package.model import Head
 from viano_assets.phases.protocols import Operation, Usage
+from viano_assets.phases.rounds import ROUND_RECORDED, model_rounds
 
-EVENT = "model_round_recorded"
 SCHEMA = "model-round-v1"
 
 RoundOutcome = Literal["answered", "invalid", "failed", "blocked", "unknown"]
@@ -87,7 +87,7 @@ def past_rounds(head: Head, operation: Operation) -> list[PastRound]:
     found: list[PastRound] = []
     for checkpoint in head.checkpoints:
         detail = checkpoint.detail
-        if checkpoint.event != EVENT or detail.get("operation") != wanted:
+        if checkpoint.event != ROUND_RECORDED or detail.get("operation") != wanted:
             continue
         path = str(detail["path"])
         found.append(
@@ -112,9 +112,7 @@ def past_rounds(head: Head, operation: Operation) -> list[PastRound]:
 def provider_states(head: Head) -> dict[str, ProviderState]:
     """Return what the current revision last learned about each provider, by provider fingerprint."""
     found: dict[str, ProviderState] = {}
-    for checkpoint in head.checkpoints:
-        if checkpoint.event != EVENT or checkpoint.revision != head.revision:
-            continue
+    for checkpoint in model_rounds(head, head.revision):
         for entry in checkpoint.detail["providers"]:
             found[entry["fingerprint"]] = ProviderState(
                 entry["state"],
@@ -167,7 +165,7 @@ def spend_report(head: Head, revision: int | None = None) -> SpendReport:
     totals = [
         checkpoint.detail["spend"]
         for checkpoint in head.checkpoints
-        if checkpoint.event == EVENT and revision in {None, checkpoint.revision}
+        if checkpoint.event == ROUND_RECORDED and revision in {None, checkpoint.revision}
     ]
     return _sum(totals)
 

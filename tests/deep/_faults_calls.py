@@ -26,7 +26,6 @@ from typing import Any
 from resources.evidence_index import EvidenceIndex
 from resources.llm.accounting import Ledger
 from resources.llm.gateway import LLMGateway
-from resources.llm.records import EVENT
 from tests.deep._faults_kill import Tally, _killed_at, forked, in_child
 from tests.support.cases import ManualClock
 from tests.support.faulty_files import WatchedFileSystem
@@ -52,6 +51,7 @@ from viano_assets.phases.hypotheses.builder import HypothesisBuilder
 from viano_assets.phases.interpretation.builder import CaseInterpreter
 from viano_assets.phases.investigation.builder import InvestigationBuilder
 from viano_assets.phases.protocols import Message, ModelRequest
+from viano_assets.phases.rounds import ROUND_RECORDED
 
 CHANGING_CALLS = (
     "write,pwrite64,writev,pwritev,fsync,fdatasync,ftruncate,rename,renameat,renameat2,link,linkat,"
@@ -264,7 +264,7 @@ class Calls:
             faults.append("a recorded call was made again")
         if not before.files.items() <= head.files.items():
             faults.append("an artifact was changed or lost")
-        unknown = sum(c.detail["spend"]["unknown"] for c in head.checkpoints if c.event == EVENT)
+        unknown = sum(c.detail["spend"]["unknown"] for c in head.checkpoints if c.event == ROUND_RECORDED)
         if unknown > 1:
             faults.append(f"one death made {unknown} unknown outcomes")
         expected = self._whole if unknown == 0 else _without(self._whole)

@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from resources.llm.doctor import probe_profiles
-from resources.llm.records import EVENT
 from resources.session import Session
 from viano_assets.canonical import strict_loads
 from viano_assets.case.intake import import_case
 from viano_assets.package.model import Head
 from viano_assets.phases.protocols import DispatchStatus, Phase, PhaseResult, Store
+from viano_assets.phases.rounds import ROUND_RECORDED
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv-llm"
@@ -188,7 +188,7 @@ def figures(store: Store, head: Head, phase: Phase) -> dict[str, Any]:
     for checkpoint in head.checkpoints:
         if checkpoint.phase != phase.value:
             continue
-        if checkpoint.event == EVENT:
+        if checkpoint.event == ROUND_RECORDED:
             spend = checkpoint.detail["spend"]
             row["calls"] += spend["calls"]
             row["formally_valid"] += checkpoint.detail["outcome"] == "answered"

@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal
 
-from viano_assets.errors import BlockedError, DefectError
+from viano_assets.errors import DefectError
 from viano_assets.package.model import Manifest, Overlay
 
 
@@ -114,32 +114,3 @@ def shown_state(manifest: Manifest) -> str:
         return state_of(manifest).value
     name: Literal["BLOCKED", "DEFERRED"] = "BLOCKED" if manifest.overlay.kind == "blocked" else "DEFERRED"
     return name
-
-
-def refuse_overlay(manifest: Manifest, now: str) -> None:
-    """Let a phase pass when no halt lies over the case, or a deferral has run out at `now`.
-
-    `now` is UTC in ISO 8601 with Z, in the same precision as the stored due time.
-
-    Raises:
-        BlockedError: `case_blocked` or `case_deferred`, with the remedy.
-    """
-    overlay = manifest.overlay
-    if overlay is None:
-        return
-    if overlay.kind == "deferred" and overlay.not_before is not None and overlay.not_before <= now:
-        return
-    where = f"{manifest.case_id}, {overlay.phase}"
-    if overlay.kind == "blocked":
-        raise BlockedError(
-            "case_blocked",
-            f"the case is blocked by {overlay.code}: {overlay.message}",
-            where=where,
-            hint=f"resolve it, then: viano case resume {manifest.case_id}",
-        )
-    raise BlockedError(
-        "case_deferred",
-        f"the case waits until {overlay.not_before}: {overlay.message}",
-        where=where,
-        hint=f"run it again then, or lift the wait: viano case resume {manifest.case_id}",
-    )

@@ -108,7 +108,6 @@ def ensure(
     data = [item for item in inputs if item.kind is not None]
     if not data:
         return None
-    derived = derived.resolve()
     folder = derived / f"snapshot-{LOADER_VERSION}"
     if (folder / "catalog.json").is_file():
         return Snapshot(folder)
@@ -144,11 +143,9 @@ def _build(
     while True:
         job = {
             "out": str(work),
-            "files": [{**item._asdict(), "file": str(item.file.resolve())} for item in data],
+            "files": [{**item._asdict(), "file": str(item.file)} for item in data],
             "manifests": [
-                {**item._asdict(), "file": str(item.file.resolve())}
-                for item in manifests
-                if _small(item.file)
+                {**item._asdict(), "file": str(item.file)} for item in manifests if _small(item.file)
             ],
             "skip": skip,
             "key": key.hex() if key else None,
