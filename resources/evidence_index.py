@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ from resources.index.merging import (
 from resources.index.rows import CaseRows
 from resources.index.tables import TABLES
 from viano_assets.errors import BusyError, InputError, VianoError
-from viano_assets.evaluation.stored import stored_corpora, stored_units
+from viano_assets.evaluation.stored import judged_units, stored_corpora, stored_units
 from viano_assets.package.model import Head
 from viano_assets.package.store import CheckpointStore
 from viano_assets.partitions import CaseRevision
@@ -214,10 +214,14 @@ class EvidenceIndex:
         lacking = self.lacking(store)
         if not lacking.cases and not lacking.runs:
             return None
-        if lacking.empty or lacking.runs or len(lacking.cases) > _FEW:
+        if lacking.empty or len(lacking.cases) + len(lacking.runs) > _FEW:
             self.rebuild(store)
         else:
-            for unit, generation, rows in self._case_units(store, lacking.cases):
+            judged = (
+                judged_units(corpus, [run for run in corpus.judged_ids() if run in lacking.runs])
+                for corpus in stored_corpora(self._home)
+            )
+            for unit, generation, rows in chain(self._case_units(store, lacking.cases), *judged):
                 self.publish(unit, generation, rows)
         left = self.lacking(store)
         return Completed(len(lacking.cases) - len(left.cases), len(lacking.runs) - len(left.runs), left.cases)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -232,6 +233,28 @@ def test_publications_during_a_rebuild_are_kept(analysed: Path, tmp_path: Path) 
     index.rebuild(Meanwhile(analysed))
     assert index.query("SELECT count(*) FROM cases WHERE case_id = 'LATE'").rows == [[1]]
     index.publish(unit("LATE"), 2, {})
+
+
+def test_a_damaged_file_of_scores_keeps_nothing_else_out_and_costs_no_rebuild(analysed: Path) -> None:
+    store = Session.open(analysed).store
+    index = EvidenceIndex(analysed)
+    index.rebuild(store)
+    bug = {"run_id": "known.r0002", "corpus": "known", "bug_id": "P1"}
+    stored = {"known.r0001": b"[1, 2", "known.r0002": json.dumps({"rows": [bug]}).encode()}
+    for run_id, scores in stored.items():
+        folder = analysed / "corpora" / "known" / "runs" / run_id
+        folder.mkdir(parents=True)
+        (folder / "run.json").write_text("{}")
+        (folder / "scores.json").write_bytes(scores)
+    assert index.complete(store) == (0, 1, [])
+    assert index.query("SELECT bug_id FROM evaluations").rows == [["P1"]]
+    before = index.layout.view().current
+    assert index.complete(store) == (0, 0, [])
+    assert index.layout.view().current == before
+    index.rebuild(store)
+    assert index.query("SELECT bug_id FROM evaluations").rows == [["P1"]]
+    shutil.rmtree(analysed / "corpora")
+    index.rebuild(store)
 
 
 def test_a_copy_opens_anywhere_and_never_overwrites(analysed: Path, tmp_path: Path) -> None:
