@@ -40,6 +40,10 @@ PRIOR_FILES = {
     "coverage": 0.3,
     "above": 0.1,
     "noticed": 0.15,
+    "imports": 0.4,
+    "shown": 0.6,
+    "entities": 0.5,
+    "history": 0.2,
 }
 PRIOR_SYMBOLS = {
     "text": 1.0,
@@ -60,6 +64,10 @@ PRIOR_SYMBOLS = {
     "noticed": 0.2,
     "special": 0.2,
     "met": 0.15,
+    "synonyms": 0.05,
+    "overrides": 0.1,
+    "shown": 0.7,
+    "entities": 0.6,
     "file_rank": 0.4,
 }
 RIDGE = 3.0

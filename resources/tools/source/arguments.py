@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -27,10 +27,16 @@ class SearchArguments(_Arguments):
 
 
 class RankArguments(_Arguments):
-    """Free text, for example the whole report; `focus` weighs further words more."""
+    """Free text, for example the whole report; `focus` are further words, `names` are found in data.
+
+    A name is a table, column, key or script that the case's data holds; it leads to the code that writes it.
+    """
 
     text: str = Field(min_length=1, max_length=60_000)
     focus: str = Field(default="", max_length=4000)
+    names: list[Annotated[str, Field(min_length=2, max_length=200)]] = Field(
+        default_factory=list, max_length=50
+    )
     limit: int = Field(default=10, ge=1, le=50)
 
 

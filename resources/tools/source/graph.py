@@ -53,6 +53,8 @@ class CallGraph:
         for s in self._index.symbols:
             if self._product[s.file] <= 0 or s.kind not in {"function", "method", "class", "macro"}:
                 continue
+            if self._index.units[s.unit].kind == "stub":
+                continue
             names = found.setdefault(s.name, {})
             names[s.unit] = s.file
             if s.kind == "class" and s.id in self.constructor:

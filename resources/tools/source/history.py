@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 TIMEOUT_S = 10.0
 _HASH = re.compile(r"^[0-9a-f]{40}(?:[0-9a-f]{24})?$")
@@ -62,12 +63,36 @@ def _head(root: Path) -> str:
 
 def look(root: Path, text: str, path: str | None, limit: int, revision: str | None) -> Looked:
     """Find the commits up to the reported revision (else HEAD) that added or removed `text`."""
-    git = shutil.which("git")
-    if git is None:
+    if shutil.which("git") is None:
         return Looked(failure="git is not installed")
-    start = revision if revision and re.fullmatch(r"[0-9a-f]{7,64}", revision) else _head(root)
+    start = _start(root, revision)
     if not start:
         return Looked(failure="the history names no current commit")
+    done = _log(
+        root,
+        [
+            f"-S{text}",
+            f"--max-count={limit + 1}",
+            "--date=iso-strict",
+            "--format=%x00%H %ad%n%s%n%b",
+            "--patch",
+            "--unified=1",
+            start,
+            "--",
+            *([f":(literal){path}"] if path else []),
+        ],
+    )
+    if done is None:
+        return Looked(up_to=start, failure="timeout")
+    if done.returncode != 0:
+        return Looked(up_to=start, failure=done.stderr.decode("utf-8", "replace").strip()[:300])
+    found = [c.strip() for c in done.stdout.decode("utf-8", "replace").split("\x00") if c.strip()]
+    return Looked(commits=[_relevant(c, text) for c in found[:limit]], up_to=start, cut=len(found) > limit)
+
+
+def _log(root: Path, arguments: list[str]) -> subprocess.CompletedProcess[bytes] | None:
+    """Run `git log` on the objects of a tree; None when it takes too long."""
+    git = shutil.which("git") or "git"
     with tempfile.TemporaryDirectory(prefix="viano-history-") as folder:
         environment = {
             "PATH": os.environ.get("PATH", ""),
@@ -82,36 +107,43 @@ def look(root: Path, text: str, path: str | None, limit: int, revision: str | No
         subprocess.run(
             [git, "init", "--quiet", "--bare", folder], env=environment, check=True, capture_output=True
         )
-        command = [
-            git,
-            "--git-dir",
-            folder,
-            "--no-pager",
-            "log",
-            f"-S{text}",
-            f"--max-count={limit + 1}",
-            "--date=iso-strict",
-            "--format=%x00%H %ad%n%s%n%b",
-            "--patch",
-            "--unified=1",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            "--no-show-signature",
-            start,
-            "--",
-            *([f":(literal){path}"] if path else []),
-        ]
+        fixed = ["--no-ext-diff", "--no-textconv", "--no-color", "--no-show-signature"]
+        command = [git, "--git-dir", folder, "--no-pager", "log", *fixed, *arguments]
         try:
-            done = subprocess.run(
+            return subprocess.run(
                 command, env=environment, capture_output=True, timeout=TIMEOUT_S, check=False
             )
         except subprocess.TimeoutExpired:
-            return Looked(up_to=start, failure="timeout")
-    if done.returncode != 0:
-        return Looked(up_to=start, failure=done.stderr.decode("utf-8", "replace").strip()[:300])
-    found = [c.strip() for c in done.stdout.decode("utf-8", "replace").split("\x00") if c.strip()]
-    return Looked(commits=[_relevant(c, text) for c in found[:limit]], up_to=start, cut=len(found) > limit)
+            return None
+
+
+class Change(NamedTuple):
+    """One commit: what it says and the paths it changed."""
+
+    message: str
+    paths: tuple[str, ...]
+
+
+def changes(root: Path, limit: int, revision: str | None) -> list[Change]:
+    """Return the commits before the reported revision (else HEAD), newest first; none without a history."""
+    start = _start(root, revision) if present(root) and shutil.which("git") else ""
+    if not start:
+        return []
+    listed = ["--no-merges", "--no-renames", "--name-only", f"--max-count={limit}"]
+    done = _log(root, [*listed, "-z", "--format=%x02%s%n%b%x03", start, "--"])
+    if done is None or done.returncode != 0:
+        return []
+    result = []
+    for commit in done.stdout.decode("utf-8", "replace").split("\x02")[1:]:
+        message, _, paths = commit.partition("\x03")
+        names = (p.strip("\n") for p in paths.split("\x00"))
+        result.append(Change(message.strip(), tuple(n for n in names if n)))
+    return result
+
+
+def _start(root: Path, revision: str | None) -> str:
+    """Return the commit to look back from: the reported revision when it is one, else what HEAD names."""
+    return revision if revision and re.fullmatch(r"[0-9a-f]{7,64}", revision) else _head(root)
 
 
 def _relevant(commit: str, text: str) -> str:

@@ -4,7 +4,8 @@ It is derived from the tree alone, named after the input's hash and the format, 
 final name and moved into place, so that a killed build leaves nothing and two builders agree.
 
 A *unit* is what is ranked: an outermost function with its decorators and the comment above it, a
-class without its functions, or what is left of a file. Postings of each unit are kept per field
+class without its functions, or what is left of a file. A *stub*, the signature of an overload beside the
+definition, is a unit that is not ranked. Postings of each unit are kept per field
 (name, comment, string, body), because a word in a name says more than one in a body.
 """
 
@@ -14,6 +15,7 @@ import os
 import re
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +26,7 @@ from resources.tools.source.parse import FUNCTION_KINDS, Symbol, symbols_of
 from resources.tools.source.postings import Collector
 from resources.tools.source.text import split_code, without_pseudonyms_in
 
-FORMAT = "source-index-v7"
+FORMAT = "source-index-v8"
 _MAX_CODE = 3_000_000
 _MAX_TEXT = 200_000
 _DOC_LINES = 60
@@ -218,12 +220,14 @@ def _units(symbols: list[Symbol], data: bytes) -> list[_Unit]:
     units: list[_Unit] = []
     done = 0
     holes: list[tuple[int, int]] = []
+    counts = Counter(s.qualname for s in symbols if s.kind in FUNCTION_KINDS)
     for position, s in enumerate(symbols):
         if s.start < done or s.kind == "scope":
             continue
         if s.kind in FUNCTION_KINDS:
             start = max(_with_comment(data, s.lead, done), done)
-            units.append(_Unit("function", position, start, s.end, ()))
+            kind = "stub" if counts[s.qualname] > 1 and _is_stub(data, s) else "function"
+            units.append(_Unit(kind, position, start, s.end, ()))
             holes.append((start, s.end))
             done = s.end
         elif s.kind in {"class", "enum", "table", "view", "type", "index", "event"}:
@@ -233,6 +237,11 @@ def _units(symbols: list[Symbol], data: bytes) -> list[_Unit]:
         _Unit("module", -1, 0, len(data), _outermost(holes)),
         *(_without_functions(u, holes) for u in units),
     ]
+
+
+def _is_stub(data: bytes, symbol: Symbol) -> bool:
+    """Say whether one of several definitions of a name only declares a signature, as overloads do."""
+    return data[max(symbol.start, symbol.end - 40) : symbol.end].rstrip().endswith(b"...")
 
 
 def _outermost(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

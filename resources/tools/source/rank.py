@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from resources.tools.source import signals
+from resources.tools.source import kin, shown, signals
+from resources.tools.source.history import changes
 from resources.tools.source.reader import SourceIndex
 from resources.tools.source.report import read_report
 from resources.tools.source.scene import Scene, scaled
 from resources.tools.source.signals import Signal
 from resources.tools.source.special import special
+from resources.tools.source.synonyms import synonyms
 from resources.tools.source.weights import Weights, shipped
 
 if TYPE_CHECKING:
@@ -25,15 +27,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "words": ("text", "code", "title", "coverage", "names"),
     "frames": ("frames",),
     "paths": ("paths",),
-    "identifiers": ("identifiers", "terms"),
-    "messages": ("literals", "noticed"),
+    "identifiers": ("identifiers", "terms", "entities"),
+    "messages": ("literals", "noticed", "shown"),
     "script": ("direct", "further", "special"),
     "tests": ("tests",),
     "docs": ("docs",),
+    "history": ("history",),
 }
 """Signals that rest on the same thing; agreement is counted over these."""
 
-ANCHORS = ("frames", "paths", "identifiers", "literals", "direct")
+ANCHORS = ("frames", "paths", "identifiers", "literals", "direct", "shown", "entities")
 """Signals that rest on a name or a text rather than on words in common."""
 
 
@@ -78,7 +81,17 @@ class Ranking(NamedTuple):
     symbol_shape: Shape
 
 
-def features(scene: Scene) -> dict[str, Signal]:
+class Beside(NamedTuple):
+    """What is known beside the report: names found in the data of the case, and the reported revision."""
+
+    names: tuple[str, ...] = ()
+    revision: str | None = None
+
+
+NOTHING = Beside()
+
+
+def features(scene: Scene, beside: Beside = NOTHING) -> dict[str, Signal]:
     """Compute every signal."""
     query = signals.report_query(scene)
     units, files = scene.bm25.score(query)
@@ -92,6 +105,9 @@ def features(scene: Scene) -> dict[str, Signal]:
     found = {
         "text": text,
         "code": signals.product_only(scene, *scene.code_bm25.score(query)),
+        "synonyms": signals.product_only(scene, *scene.bm25.score(synonyms(scene, query))),
+        "overrides": Signal(kin.overriding(scene, units), none),
+        "imports": Signal(np.zeros(scene.n_units), kin.imported(scene, text.files)),
         "title": signals.product_only(scene, title_units, title_files),
         "frames": signals.frames(scene),
         "paths": signals.paths(scene),
@@ -109,6 +125,9 @@ def features(scene: Scene) -> dict[str, Signal]:
         "below": below,
         "above": above,
         "noticed": signals.noticed(scene, literals.units),
+        "shown": shown.shown_texts(scene),
+        "entities": shown.entities(scene, beside.names),
+        "history": shown.changed_lately(scene, changes(scene.root, shown.RECENT, beside.revision), query),
     }
     left = signals.explained(scene, literals.units)
     return {
@@ -138,7 +157,12 @@ def reciprocal_ranks(values: Floats) -> Floats:
 
 
 def rank(
-    index: SourceIndex, root: Path, text: str, limit: int = 10, weights: Weights | None = None
+    index: SourceIndex,
+    root: Path,
+    text: str,
+    limit: int = 10,
+    weights: Weights | None = None,
+    beside: Beside = NOTHING,
 ) -> Ranking:
     """Rank the files and functions of a tree for a report; without any readable text there is none."""
     weights = weights or shipped()
@@ -146,7 +170,7 @@ def rank(
         nothing = shape([], 0.0, weights.confidence)
         return Ranking([], [], nothing, nothing)
     scene = Scene(index, root, read_report(text))
-    found = features(scene)
+    found = features(scene, beside)
     scores = combine(scene, found, weights)
     files = _files(scene, scores.files, found, max(2, limit))
     symbols = _symbols(scene, scores.units, found, max(2, limit))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from resources.tools.source.rank import Hit, Shape, rank
+from resources.tools.source.rank import NOTHING, Beside, Hit, Shape, rank
 from resources.tools.source.reader import SourceIndex
 from viano_assets.evidence.model import Location
 
@@ -19,9 +19,17 @@ class Part(NamedTuple):
     places: tuple[Location, ...]
 
 
-def ranked(index: SourceIndex, root: Path, text: str, focus: str, limit: int, cap: int) -> list[Part]:
+def ranked(
+    index: SourceIndex,
+    root: Path,
+    text: str,
+    focus: str,
+    limit: int,
+    cap: int,
+    beside: Beside = NOTHING,
+) -> list[Part]:
     """Rank functions and files; returns the ranking of the functions, then that of the files."""
-    result = rank(index, root, f"{text}\n\n{focus}" if focus else text, limit)
+    result = rank(index, root, f"{text}\n\n{focus}" if focus else text, limit, beside=beside)
     return [
         _part("symbols", result.symbols, result.symbol_shape, cap),
         _part("files", result.files, result.file_shape, cap),

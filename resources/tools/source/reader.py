@@ -48,7 +48,7 @@ class SymbolRow(NamedTuple):
 
 
 class UnitRow(NamedTuple):
-    """One ranked piece: `kind` is function, class or module; `symbol` is -1 for a module."""
+    """One ranked piece: `kind` is function, stub, class or module; `symbol` is -1 for a module."""
 
     id: int
     file: int

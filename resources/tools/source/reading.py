@@ -191,7 +191,9 @@ def _commit(view: View, text: str, path: str | None) -> Draft:
 def rank(view: View, given: dict[str, Any], a: contract.RankArguments) -> ToolResult:
     """Rank functions and files for a text; two pieces of evidence, the functions first."""
     from resources.tools.source import ranking  # noqa: PLC0415 - numpy is loaded only to rank
+    from resources.tools.source.rank import Beside  # noqa: PLC0415
 
+    beside = Beside(tuple(a.names), view.revision)
     drafts = [
         Draft(
             content=part.content,
@@ -199,7 +201,7 @@ def rank(view: View, given: dict[str, Any], a: contract.RankArguments) -> ToolRe
             completeness=view.whole(),
             places=part.places,
         )
-        for part in ranking.ranked(view.index, view.root, a.text, a.focus, a.limit, MAX_BYTES)
+        for part in ranking.ranked(view.index, view.root, a.text, a.focus, a.limit, MAX_BYTES, beside)
     ]
     scope = view.scope(files_indexed=view.index.indexed_files(), limit=a.limit)
     return view.result("source.rank", given, scope, drafts, completeness=view.whole())

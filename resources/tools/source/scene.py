@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from resources.tools.source import catalogues
 from resources.tools.source.bm25 import Bm25
+from resources.tools.source.catalogues import Entry
 from resources.tools.source.graph import CallGraph
 from resources.tools.source.languages import CODE, Role
 from resources.tools.source.lexicon import STOP as GERMAN_STOP
@@ -127,8 +129,27 @@ class Scene:
                 continue
             yield from ((t, 1.0) for t in known.of(word))
             if self.german and word.lower() not in GERMAN_STOP:
-                for english in translate(word):
+                for english in translate(word) or self._own_words.get(word.lower(), ()):
                     yield from ((t, TRANSLATED) for t in known.of(english))
+
+    @cached_property
+    def catalogue(self) -> list[Entry]:
+        """Texts of the tree's message catalogues, those of the report's language first."""
+        return catalogues.read(self.root, catalogues.chosen(self.index.files, german=self.german))
+
+    @cached_property
+    def _own_words(self) -> dict[str, tuple[str, ...]]:
+        """German words of the report that the general word list lacks, by the tree's own translations."""
+        spoken = [self.report.title, *(line for line, _ in self.report.prose)]
+        words = {w for line in spoken for w in WORD.findall(line)}
+        return catalogues.dictionary(self.catalogue, sorted(w for w in words if not translate(w)))
+
+    def source(self, unit: int) -> str:
+        """Return the text of a unit as it lies."""
+        row = self.index.units[unit]
+        with (self.root / self.index.files[row.file].path).open("rb") as stream:
+            stream.seek(row.start)
+            return stream.read(row.end - row.start).decode("utf-8", "replace")
 
     def path_terms(self, path: str) -> list[str]:
         """Return the terms of the last three parts of a path."""

@@ -26,7 +26,8 @@ class Signal(NamedTuple):
     files: Floats
 
 
-def _empty(scene: Scene) -> Signal:
+def empty(scene: Scene) -> Signal:
+    """Return a signal that says nothing."""
     return Signal(np.zeros(scene.n_units), np.zeros(scene.n_files))
 
 
@@ -77,7 +78,7 @@ def _modules(scene: Scene) -> list[str]:
     return list(dict.fromkeys(_MODULE.findall(text)))
 
 
-def _enclosing(scene: Scene, row: FileRow, frame: Frame) -> SymbolRow | None:
+def enclosing(scene: Scene, row: FileRow, frame: Frame) -> SymbolRow | None:
     """Return the function a frame stands in: by name and line, by name, or by line."""
     symbols = [s for s in scene.index.symbols_of(row.id) if s.kind in {"function", "method"}]
     name = re.split(r"\.|::", frame.function)[-1]
@@ -107,13 +108,13 @@ def shared(scene: Scene, unit: int) -> float:
 
 def frames(scene: Scene) -> Signal:
     """Stack frames in own code; the innermost weighs most, each further out less."""
-    result = _empty(scene)
+    result = empty(scene)
     weight = 1.0
     for frame in reversed(scene.report.frames):
         rows = [r for r in find_file(scene, frame.path) if scene.product_files[r.id] > 0]
         if len(rows) != 1:
             continue
-        symbol = _enclosing(scene, rows[0], frame)
+        symbol = enclosing(scene, rows[0], frame)
         value = weight
         if symbol is not None:
             value *= shared(scene, symbol.unit)
@@ -140,7 +141,7 @@ _MODULE = re.compile(r"\b[a-z_]\w*(?:\.[A-Za-z_]\w*){1,6}\b")
 
 def paths(scene: Scene) -> Signal:
     """Files and modules the report names outside stack frames; a bare file name counts less."""
-    result = _empty(scene)
+    result = empty(scene)
     framed = {f.path for f in scene.report.frames}
     for written in dict.fromkeys(scene.report.paths):
         rows = [r for r in find_file(scene, written) if scene.product_files[r.id] > 0]
@@ -187,7 +188,7 @@ def identifiers(scene: Scene) -> Signal:
 
     A qualified name or the only definition of a name counts whole, one of many by their number.
     """
-    result = _empty(scene)
+    result = empty(scene)
     files: dict[int, float] = {}
     for written, weight in sorted(_mentions(scene).items()):
         parts = [p for p in re.split(r"\.|::|->", written) if len(p) > 2]
@@ -209,14 +210,14 @@ _PLACEHOLDER = re.compile(r"%[-+#0-9.]*[sdrfgixX]|%\(\w+\)[sdrf]|\{[^{}]*\}|\$\{
 _EDGE = re.compile(r"^[rRbBuUfFL]*(\"\"\"|'''|\"|'|`)|(\"\"\"|'''|\"|'|`)$")
 
 
-def _fixed_words(literal: str) -> list[list[str]]:
+def fixed_words(literal: str) -> list[list[str]]:
     """Return the words of a literal between its placeholders."""
     return [WORD.findall(p.lower()) for p in _PLACEHOLDER.split(_EDGE.sub("", literal))]
 
 
 def literals(scene: Scene) -> Signal:
     """Messages of the report matched to the string literals that print them."""
-    result = _empty(scene)
+    result = empty(scene)
     report = scene.report
     graded = [(m, 1.0) for m in report.errors] + [(m, OTHER_MESSAGE) for m in report.messages]
     messages = [(m, w) for m, w in graded if len(m.split()) >= 2 and not _RUNTIME.search(m)]
@@ -240,7 +241,7 @@ def literals(scene: Scene) -> Signal:
             break
         best = 0.0
         for literal in scene.index.literals(int(unit)):
-            best = max(best, _coverage(literal, texts))
+            best = max(best, coverage_of(literal, texts))
         if best > 0:
             result.units[unit] = best * shared(scene, int(unit))
     return Signal(result.units, scene.to_files(result.units))
@@ -257,9 +258,9 @@ _RUNTIME = re.compile(
 """Messages of language runtimes; the tree's own strings are not where they come from."""
 
 
-def _coverage(literal: str, texts: list[tuple[str, float]]) -> float:
+def coverage_of(literal: str, texts: list[tuple[str, float]]) -> float:
     """Return how much of a literal's fixed text stands in one message, for longer texts more."""
-    pieces = [p for p in _fixed_words(literal) if p]
+    pieces = [p for p in fixed_words(literal) if p]
     total = sum(len(p) for p in pieces)
     if total < 2:
         return 0.0
@@ -282,7 +283,7 @@ def rare_terms(scene: Scene) -> Signal:
     parts += [(b, 0.5) for b in report.blocks]
     query = {t: v for t, v in scene.query(parts).items() if t.startswith("=")}
     if not query:
-        return _empty(scene)
+        return empty(scene)
     units, files = scene.bm25.score(query)
     return product_only(scene, units, files)
 
@@ -316,7 +317,7 @@ def names(scene: Scene) -> Signal:
     """Words of title and text in the names themselves: of the function, of the file and its folders."""
     report = scene.report
     query = scene.query([(report.title, 2.0), *report.prose, *((s, 0.5) for s in report.spans)])
-    result = _empty(scene)
+    result = empty(scene)
     field = scene.index.fields["name"]
     for term in sorted(query):
         number = scene.index.vocabulary.get(term)
@@ -364,7 +365,7 @@ def tests(scene: Scene, units: Floats) -> Signal:
     chosen = np.zeros(scene.n_units)
     chosen[order] = scores[order]
     if chosen.max() <= 0:
-        return _empty(scene)
+        return empty(scene)
     chosen /= chosen.max()
     found = scene.graph.down(chosen**2) * scene.product_units
     found = found / np.sqrt(1.0 + scene.graph.callers)
@@ -395,7 +396,7 @@ _DOC_NAME = re.compile(
 def docs(scene: Scene, units: Floats) -> Signal:
     """Names in the documentation most like the report, resolved to what defines them."""
     scores = units * scene.units_with_role(Role.DOCS)
-    result = _empty(scene)
+    result = empty(scene)
     order = [u for u in np.argsort(-scores, kind="stable")[:DOCS].tolist() if scores[u] > 0]
     for unit in order:
         weight = float(scores[unit] / scores[order[0]]) ** 2
