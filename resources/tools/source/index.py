@@ -20,15 +20,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from resources.tools.source.languages import CODE, Role, language_of, role_of
+from resources.tools.source.languages import CODE, Role, is_generated, language_of, role_of
 from resources.tools.source.lines import LineMap
 from resources.tools.source.parse import FUNCTION_KINDS, Symbol, symbols_of
 from resources.tools.source.postings import Collector
 from resources.tools.source.text import split_code, without_pseudonyms_in
 
-FORMAT = "source-index-v8"
+FORMAT = "source-index-v9"
 _MAX_CODE = 3_000_000
 _MAX_TEXT = 200_000
+_MAX_GENERATED = 100_000
+"""Bytes from which on code that a program wrote is left out."""
 _DOC_LINES = 60
 
 _FAST = (
@@ -143,6 +145,11 @@ class _Builder:
         if b"\x00" in data[:4096]:
             self._files.append((identity, path, "", role.value, size, 0, 0))
             return
+        if role is Role.PRODUCT and language in CODE and is_generated(data):
+            role = Role.GENERATED
+            if size > _MAX_GENERATED:
+                self._files.append((identity, path, language, role.value, size, 0, 0))
+                return
         lines = LineMap(without_pseudonyms_in(data))
         data = lines.data
         self._files.append((identity, path, language, role.value, size, len(lines), 1))

@@ -44,6 +44,7 @@ class Role(StrEnum):
     DOCS = "docs"
     EXAMPLE = "example"
     VENDORED = "vendored"
+    GENERATED = "generated"
     OTHER = "other"
 
 
@@ -83,6 +84,23 @@ _VENDORED_SEGMENTS = _words(
 _VENDORED_NAME = re.compile(
     r"(?:^|/)c?extern[^/]*/|\.min\.\w+$|/static/(?:.*/)?[a-z]+[.-]?\d[^/]*\.js$|/jquery[^/]*\.js$"
 )
+_BANNER = re.compile(
+    rb"^\W*(?:@generated\b|DO NOT (?:EDIT|MODIFY)\b"
+    rb"|(?:a (?:lexical scanner|bison parser),? )?(?:this )?(?:(?:file|code|module|source) )?"
+    rb"(?:is |was |has been )?(?:auto[- ]?|automatically |machine[- ])?generated (?:automatically )?"
+    rb"(?:by|from)\b"
+    rb"|(?:this )?(?:file|code|module|source) (?:is |was |has been )?"
+    rb"(?:auto[- ]?|automatically |machine[- ])generated\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BANNER_LINES = 12
+
+
+def is_generated(data: bytes) -> bool:
+    """Say whether the first lines of a file tell that a program wrote it: its faults are made elsewhere."""
+    return _BANNER.search(b"\n".join(data[:1500].split(b"\n")[:_BANNER_LINES])) is not None
+
+
 _SETUP_NAMES = _words("setup.py conf.py noxfile.py")
 
 
@@ -95,7 +113,7 @@ def role_of(path: str, language: str | None) -> Role:
     role = Role.PRODUCT if language in CODE or language == "config" else Role.OTHER
     if within & _VENDORED_SEGMENTS or "packages" in folders[1:] or _VENDORED_NAME.search(path.lower()):
         role = Role.VENDORED
-    elif name.endswith(".pyi"):
+    elif name.endswith(".pyi") or "lc_messages" in within:
         role = Role.OTHER
     elif (
         within & _TEST_SEGMENTS
