@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from resources.session import Session
 from resources.tools.database.naming import quote
 from resources.tools.database.snapshot import DataInput, Snapshot, ensure
+from tests.benchmarks import _tools_mariadb
 from viano_assets.case.intake import import_case
 from viano_assets.phases.protocols import DispatchStatus, Phase
 
@@ -121,16 +122,12 @@ def differing_cells(snapshot: Snapshot, tables: int, rows_per_table: int = 20_00
             found = connection.execute(f"SELECT * FROM {quote(f't{table}')} ORDER BY id").fetchall()
             differ += abs(len(found) - rows_per_table) * len(_COLUMNS)
             for want, have in zip(rows(table, rows_per_table), found, strict=False):
-                differ += sum(_plain(a) != _same(b) for a, b in zip(want, have, strict=True))
+                differ += sum(_plain(a) != _tools_mariadb.same(b) for a, b in zip(want, have, strict=True))
     return differ
 
 
 def _plain(value: Any) -> Any:
     return "0x" + value.hex().upper() if isinstance(value, bytes) else value
-
-
-def _same(value: Any) -> Any:
-    return value if value is None or isinstance(value, int | float | str) else str(value)
 
 
 def dump_figures(folder: Path, megabytes: int = DUMP_MB) -> dict[str, float]:
@@ -147,10 +144,19 @@ def dump_figures(folder: Path, megabytes: int = DUMP_MB) -> dict[str, float]:
         raise RuntimeError("no snapshot")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     size = dump.stat().st_size / 1_000_000
+    differ = differing_cells(snapshot, tables)
+    if _tools_mariadb.installed():
+        place = folder / "mariadb"
+        place.mkdir()
+        other = _tools_mariadb.differing_cells(place, dump, snapshot, tables, [c.kind for c in _COLUMNS])
+        sys.stderr.write(f"{other} cells differ from MariaDB, {differ} from the generator\n")
+        differ += other
+    else:
+        sys.stderr.write("MariaDB is not installed: compared with the generator alone\n")
     return {
         "dump_mb_per_cpu_s": round(size / cpu, 2),
         "dump_peak_mb": round(after.ru_maxrss / 1024, 1),
-        "dump_cells_differ": differing_cells(snapshot, tables),
+        "dump_cells_differ": differ,
     }
 
 
