@@ -22,21 +22,28 @@ from tests.support.clock_settings import DECISIONS, SETTINGS, play
 from tests.support.forgeries import expected, faults, leaf_faults
 from tests.support.package_machine import PackageMachine
 
+_RUNS_AT_ONCE = 250
 SCALE = {"quick": 0.05, "nightly": 10.0}.get(os.environ.get("DEEP", ""), 1.0)
 
 
 def _machine(runs: int) -> int:
-    run_state_machine_as_test(
-        PackageMachine,
-        settings=settings(
-            max_examples=runs,
-            stateful_step_count=50,
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-    return runs
+    """Run the store against its model, a few hundred runs at a time: Hypothesis keeps what it generated."""
+    done = 0
+    while done < runs:
+        count = min(_RUNS_AT_ONCE, runs - done)
+        run_state_machine_as_test(
+            PackageMachine,
+            settings=settings(
+                max_examples=count,
+                stateful_step_count=50,
+                deadline=None,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+        done += count
+        sys.stderr.write(f"stateful: {done} runs\n")
+    return done
 
 
 def _clocks(scratch: Path, tally: Tally) -> None:
