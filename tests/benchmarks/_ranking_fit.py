@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from resources.tools.source.rank import ANCHORS, GROUPS, features, reciprocal_ranks, share_known
+from resources.tools.source.rank import ANCHORS, GROUPS, features, rank_credit, share_known
 from resources.tools.source.report import read_report
 from resources.tools.source.scene import Scene
 from resources.tools.source.weights import Weights
@@ -148,6 +148,12 @@ def compute(case: BugCase, source: BugCase) -> Features:
     return result
 
 
+def without(f: Features, off: tuple[str, ...]) -> Features:
+    """Return the features with some signals silent."""
+    on = np.array([0.0 if n in off else 1.0 for n in f.names])
+    return f._replace(files=f.files * on, units=f.units * on)
+
+
 def file_scores(f: Features, weights: Weights) -> Array:
     """Return the score of each product file."""
     result: Array = f.files @ np.array([weights.files.get(n, 0.0) for n in f.names])
@@ -155,7 +161,7 @@ def file_scores(f: Features, weights: Weights) -> Array:
 
 
 def _unit_columns(f: Features, scores: Array) -> Array:
-    return np.hstack([f.units, reciprocal_ranks(scores)[f.unit_file][:, None]])
+    return np.hstack([f.units, rank_credit(scores)[f.unit_file][:, None]])
 
 
 def unit_scores(f: Features, weights: Weights) -> Array:

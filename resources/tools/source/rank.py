@@ -144,15 +144,15 @@ def combine(scene: Scene, found: Mapping[str, Signal], weights: Weights) -> Sign
         files += weights.files.get(name, 0.0) * signal.files
         units += weights.symbols.get(name, 0.0) * signal.units
     files *= scene.product_files
-    units += weights.symbols.get("file_rank", 0.0) * reciprocal_ranks(files)[scene.index.unit_file]
+    units += weights.symbols.get("file_rank", 0.0) * rank_credit(files)[scene.index.unit_file]
     functions = np.array([u.kind == "function" for u in scene.index.units], dtype=np.float64)
     return Signal(units * scene.product_units * functions, files)
 
 
-def reciprocal_ranks(values: Floats) -> Floats:
-    """Return 1 for the largest value, 1/2 for the next, and so on; ties by position."""
+def rank_credit(values: Floats) -> Floats:
+    """Return the root of the reciprocal rank, ties by position; the second is nearly as likely."""
     result = np.empty(len(values))
-    result[np.argsort(-values, kind="stable")] = 1.0 / np.arange(1, len(values) + 1)
+    result[np.argsort(-values, kind="stable")] = 1.0 / np.sqrt(np.arange(1, len(values) + 1))
     return result
 
 

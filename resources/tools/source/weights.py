@@ -17,7 +17,7 @@ SCHEMA = "ranking-weights-v1"
 class Weights:
     """Weights of the signals for files and for functions.
 
-    `symbols` also holds `file_rank`: the weight of the reciprocal rank of a function's file.
+    `symbols` also holds `file_rank`: the weight of the credit a function has from the rank of its file.
     `confidence` are the coefficients of the logistic model that turns the shape of a ranking into the
     probability that its first file is right, `bias` among them.
     """
