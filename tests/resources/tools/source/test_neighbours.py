@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -143,3 +144,14 @@ def test_a_large_file_that_a_program_wrote_is_listed_as_not_examined(open_tree: 
     assert [row.indexed for row in tree.index.files] == [False, True]
     assert tree.symbol({"name": "part_3999"}).completeness is Completeness.PARTIAL
     assert tree.overview()["roles"] == {"generated": 1, "product": 1}
+
+
+@pytest.mark.parametrize("piece", ["from a import (", "from . import ", "import a, ", "from " + "." * 40])
+def test_no_file_makes_the_reading_of_imports_slow(open_tree: Open, piece: str) -> None:
+    hostile = f"def stack_pallet(pallet):\n    return pallet\n\n{piece * (300_000 // len(piece))}\n"
+    broken = "\n".join([piece] * (300_000 // len(piece)))
+    tree = open_tree({"yard/a.py": hostile, "yard/b.py": f"def pallet():\n    return 1\n\n{broken}\n"})
+    assert tree.index.files
+    started = time.process_time()
+    tree.rank({"text": "Stacking a pallet goes wrong"})
+    assert time.process_time() - started < 5
