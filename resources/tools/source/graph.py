@@ -115,9 +115,13 @@ class CallGraph:
 
     @cached_property
     def product_callers(self) -> Floats:
-        """How many callers in product code each unit has, shared calls counted by their share."""
+        """How many callers in product code each unit has, shared calls counted by their share.
+
+        A class is no caller of its methods: it holds or declares them.
+        """
         sources, targets, weights = self.edges
-        own = weights * self._product[self._index.unit_file[sources]]
+        calls = np.array([u.kind != "class" for u in self._index.units], dtype=np.float64)
+        own = weights * self._product[self._index.unit_file[sources]] * calls[sources]
         return np.bincount(targets, weights=own, minlength=self.size).astype(np.float64)
 
     @cached_property
