@@ -107,7 +107,8 @@ _CORPUS_COLUMNS: dict[str, dict[str, pa.DataType]] = {
     "calibration": {
         "snapshot_id": TEXT, "corpus": TEXT, "corpus_sha256": TEXT, "run_id": TEXT, "provider": TEXT,
         "prompts_sha256": TEXT, "subject": TEXT, "level": TEXT, "n": WHOLE, "right": WHOLE, "rate": REAL,
-        "low": REAL, "high": REAL, "decided": WHOLE, "ece": REAL, "null_high": REAL, "brier": REAL,
+        "low": REAL, "high": REAL, "pooled_right": WHOLE, "pooled_n": WHOLE, "pooled_with": TEXTS,
+        "decided": WHOLE, "ece": REAL, "null_high": REAL, "brier": REAL,
         "brier_skill": REAL, "auroc": REAL, "aurc": REAL, "top_lower_bound": REAL, "made_at": TEXT,
     },
 }  # fmt: skip

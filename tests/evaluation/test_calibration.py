@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +22,11 @@ from viano_assets.evaluation.calibration import (
     check_claims,
     interval,
     pooled,
+    stored_levels,
 )
+from viano_assets.evaluation.report import _calibration
+from viano_assets.evaluation.snapshot import drifted, keep_snapshot, make_snapshot
+from viano_assets.evaluation.stored import calibration_rows, quoted_snapshot, write_document
 
 COUNTS = st.lists(st.integers(0, 30), min_size=5, max_size=5)
 
@@ -136,3 +142,81 @@ def test_claims_need_a_case() -> None:
     with pytest.raises(ValueError, match="no case"):
         check_claims(["plausible"], [True], {"supported": 0.5})
     assert math.isfinite(check_claims(["plausible"], [True], {"plausible": 0.5}).gap_high)
+
+
+@given(COUNTS, COUNTS)
+def test_a_rate_lies_in_its_interval_and_a_snapshot_has_not_drifted_from_itself(
+    a: list[int], b: list[int]
+) -> None:
+    good, total = (
+        [min(x, y) for x, y in zip(a, b, strict=True)],
+        [max(x, y) for x, y in zip(a, b, strict=True)],
+    )
+    found = calibrate_counts(good, total, simulations=5)
+    for level in found.levels:
+        if level.rate is not None:
+            assert level.low is not None
+            assert level.high is not None
+            assert level.low <= level.rate <= level.high
+    snapshot = {"provider": "p", "subjects": {"diagnosis": as_json(found)}}
+    assert drifted(snapshot, snapshot) == []
+
+
+POOLED = ([0, 0, 0, 18, 20], [0, 0, 0, 18, 27])
+
+
+def test_a_pooled_level_keeps_its_own_counts_and_names_what_it_was_pooled_with() -> None:
+    supported, strong = calibrate_counts(*POOLED).levels[3:]
+    assert (supported.right, supported.n, supported.pooled_right, supported.pooled_n) == (18, 18, 38, 45)
+    assert (supported.pooled_with, strong.pooled_with) == (("strongly_supported",), ("supported",))
+    assert (supported.rate, supported.low, supported.high) == (strong.rate, strong.low, strong.high)
+    assert supported.rate == pytest.approx(38.5 / 46)
+    assert (supported.low, supported.high) == pytest.approx(interval(38, 45))
+    alone = calibrate_counts([0, 0, 5, 0, 15], [0, 0, 20, 0, 20]).levels[2]
+    assert (alone.pooled_with, alone.pooled_n) == ((), 20)
+
+
+def first_form(measured: dict[str, Any]) -> dict[str, Any]:
+    """Return a subject as snapshots of the first form held it: the pooled rate with the level's interval."""
+    levels = []
+    for item in measured["levels"]:
+        old = {name: item[name] for name in ("level", "n", "right", "rate", "low", "high")}
+        if item["n"] and item["rate"] is not None:
+            old["low"], old["high"] = interval(item["right"], item["n"])
+        levels.append(old)
+    return {**measured, "levels": levels}
+
+
+def snapshot_of(good: list[int], total: list[int], **named: Any) -> dict[str, Any]:
+    run = {
+        "corpus": "known", "corpus_sha256": "0" * 64, "run_id": "known.r0001", "provider": "offline",
+        "prompts_sha256": "1" * 64, "code_version": "1", **named,
+    }  # fmt: skip
+    levels, right = spread(good, total)
+    scores = [
+        {"confirmed": True, "effective_confidence": level, "root_cause_correct": hit}
+        for level, hit in zip(levels, right, strict=True)
+    ]
+    return make_snapshot(run, scores, {"requested": [], "effective": []}, "2026-01-01T00:00:00+00:00")
+
+
+def test_snapshots_of_the_first_form_are_read_with_sound_intervals(tmp_path: Path) -> None:
+    new = snapshot_of(*POOLED)
+    old = {
+        **new,
+        "schema": "calibration-snapshot-v1",
+        "subjects": {name: first_form(item) for name, item in new["subjects"].items()},
+    }
+    assert (
+        old["subjects"]["diagnosis"]["levels"][3]["low"] > old["subjects"]["diagnosis"]["levels"][3]["rate"]
+    )
+    assert stored_levels(old["subjects"]["diagnosis"]) == new["subjects"]["diagnosis"]["levels"]
+    assert drifted(old, new) == drifted(new, old) == drifted(old, old) == []
+    assert calibration_rows(old) == calibration_rows(new)
+    assert _calibration(old) == _calibration(new)
+    path = keep_snapshot(tmp_path, new)
+    quoted = quoted_snapshot(tmp_path, "offline")
+    write_document(path, old)
+    assert quoted_snapshot(tmp_path, "offline") == quoted
+    assert quoted is not None
+    assert quoted["levels"]["supported"]["pooled"] == {"n": 45, "right": 38, "with": ["strongly_supported"]}

@@ -29,7 +29,12 @@ Floats = NDArray[np.float64]
 
 
 class LevelRate(NamedTuple):
-    """One level: decided cases, right ones, posterior rate and its 95 % interval (None below the minimum)."""
+    """One level: its own decided and right cases, posterior rate, 95 % interval (None below the minimum).
+
+    Rate and interval are those of the block the level was pooled into: `pooled_right` of `pooled_n` cases,
+    shared with the levels `pooled_with` (empty when the level stands alone), so that the rate always lies in
+    its interval.
+    """
 
     level: str
     n: int
@@ -37,6 +42,22 @@ class LevelRate(NamedTuple):
     rate: float | None
     low: float | None
     high: float | None
+    pooled_right: int | None = None
+    pooled_n: int | None = None
+    pooled_with: tuple[str, ...] = ()
+
+
+class Block(NamedTuple):
+    """Neighbouring levels that share one rate: cases right, cases decided, how many levels."""
+
+    right: int
+    n: int
+    levels: int
+
+    @property
+    def mean(self) -> float:
+        """The posterior mean of the rate."""
+        return (self.right + PRIOR) / (self.n + 2 * PRIOR)
 
 
 class Calibration(NamedTuple):
@@ -64,19 +85,39 @@ class Calibration(NamedTuple):
         return None if self.ece is None or self.null_high is None else self.ece <= self.null_high
 
 
+def blocks(right: Sequence[int], n: Sequence[int]) -> list[Block]:
+    """Return the ordered levels pooled until their posterior means rise; an empty level moves no other."""
+    found: list[Block] = []
+    for k, total in zip(right, n, strict=True):
+        found.append(Block(k, total, 1))
+        while len(found) > 1 and found[-2].mean > found[-1].mean:
+            last = found.pop()
+            found[-1] = Block(*(a + b for a, b in zip(found[-1], last, strict=True)))
+    return found
+
+
 def pooled(right: Sequence[int], n: Sequence[int]) -> list[float]:
     """Return the monotone posterior means of ordered levels; empty levels take their neighbours' value."""
-    blocks: list[list[float]] = []
-    for k, total in zip(right, n, strict=True):
-        blocks.append([float(k), float(total), 1.0])
-        while len(blocks) > 1 and _mean(blocks[-2]) > _mean(blocks[-1]):
-            last = blocks.pop()
-            blocks[-1] = [a + b for a, b in zip(blocks[-1], last, strict=True)]
-    return [_mean(block) for block in blocks for _ in range(int(block[2]))]
+    return [block.mean for block in blocks(right, n) for _ in range(block.levels)]
 
 
-def _mean(block: Sequence[float]) -> float:
-    return (block[0] + PRIOR) / (block[1] + 2 * PRIOR)
+def level_rates(good: Sequence[int], total: Sequence[int]) -> tuple[LevelRate, ...]:
+    """Return what each level of `LEVELS` is worth; counts only below `MIN_DECIDED` cases."""
+    if sum(total) < MIN_DECIDED:
+        return tuple(LevelRate(name, total[i], good[i], None, None, None) for i, name in enumerate(LEVELS))
+    rows: list[LevelRate] = []
+    for block in blocks(good, total):
+        places = range(len(rows), len(rows) + block.levels)
+        for i in places:
+            if total[i] == 0:
+                rows.append(LevelRate(LEVELS[i], 0, 0, None, None, None))
+                continue
+            others = tuple(LEVELS[j] for j in places if j != i and total[j])
+            span = interval(block.right, block.n)
+            rows.append(
+                LevelRate(LEVELS[i], total[i], good[i], block.mean, *span, block.right, block.n, others)
+            )
+    return tuple(rows)
 
 
 def interval(right: int, n: int, mass: float = 0.95) -> tuple[float, float]:
@@ -119,16 +160,10 @@ def calibrate_counts(
 ) -> Calibration:
     """Measure the calibration from the counts per level of `LEVELS`; as `calibrate`."""
     n, k = sum(total), sum(good)
+    rows = level_rates(good, total)
     if n < MIN_DECIDED:
-        bare = tuple(LevelRate(name, total[i], good[i], None, None, None) for i, name in enumerate(LEVELS))
-        return Calibration(n, k, bare, *([None] * 8))
+        return Calibration(n, k, rows, *([None] * 8))
     rates = pooled(good, total)
-    rows = tuple(
-        LevelRate(name, total[i], good[i], rates[i], *interval(good[i], total[i]))
-        if total[i]
-        else LevelRate(name, 0, 0, None, None, None)
-        for i, name in enumerate(LEVELS)
-    )
     left_out = _leave_one_out(good, total)
     ece = _ece(good, total, left_out)
     low, high = _null_band(total, rates, seed, simulations)
@@ -296,4 +331,23 @@ def _aurc(good: Sequence[int], total: Sequence[int]) -> float:
 
 def as_json(calibration: Calibration) -> dict[str, Any]:
     """Return the JSON form that a snapshot holds."""
-    return {**calibration._asdict(), "levels": [level._asdict() for level in calibration.levels]}
+    return {**calibration._asdict(), "levels": [_level_json(level) for level in calibration.levels]}
+
+
+def stored_levels(measured: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the levels of a stored subject in the form of today.
+
+    Snapshots of the first form gave the rate of the pooled block with the interval of the level alone; their
+    counts say what the block was, so that rate and interval are worked out again from them.
+    """
+    levels: list[dict[str, Any]] = [dict(item) for item in measured["levels"]]
+    if all("pooled_n" in item for item in levels):
+        return levels
+    known = {item["level"]: item for item in levels}
+    counts = [(known[name]["right"], known[name]["n"]) if name in known else (0, 0) for name in LEVELS]
+    rates = level_rates([right for right, _ in counts], [n for _, n in counts])
+    return [_level_json(rate) for rate in rates if rate.level in known]
+
+
+def _level_json(level: LevelRate) -> dict[str, Any]:
+    return {**level._asdict(), "pooled_with": list(level.pooled_with)}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from viano_assets.evaluation import scoring
-from viano_assets.evaluation.calibration import LEVELS, MIN_DECIDED, interval
+from viano_assets.evaluation.calibration import LEVELS, MIN_DECIDED, interval, stored_levels
 from viano_assets.evaluation.correctness import RANKS
 from viano_assets.evaluation.stored import CorpusFolder, read_document, write_bytes, write_document
 
@@ -166,16 +166,17 @@ def _strata(own: Rows) -> list[str]:
 
 
 def _calibration(snapshot: Mapping[str, Any]) -> list[str]:
-    lines = ["| subject | level | right of n | rate | 95 % interval |", "| --- " * 5 + "|"]
+    lines = ["| subject | level | right of n | pooled with | rate | 95 % interval |", "| --- " * 6 + "|"]
     for subject, measured in sorted(snapshot["subjects"].items()):
-        for item in measured["levels"]:
+        for item in stored_levels(measured):
             if item["n"]:
                 known = item["rate"] is not None
                 rate = f"{item['rate']:.2f}" if known else f"n < {MIN_DECIDED}"
                 span = f"{item['low']:.2f}–{item['high']:.2f}" if known else "–"
-                lines.append(
-                    f"| {subject} | {item['level']} | {item['right']} of {item['n']} | {rate} | {span} |"
-                )
+                others = ", ".join(item["pooled_with"])
+                block = f"{others}: {item['pooled_right']} of {item['pooled_n']}" if others else "–"
+                counts = f"{item['right']} of {item['n']}"
+                lines.append(f"| {subject} | {item['level']} | {counts} | {block} | {rate} | {span} |")
     for subject, measured in sorted(snapshot["subjects"].items()):
         if measured["ece"] is not None:
             figures = "; ".join(

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from viano_assets.canonical import canonical_json, sha256_hex
-from viano_assets.evaluation.calibration import LEVELS, as_json, calibrate
+from viano_assets.evaluation.calibration import LEVELS, as_json, calibrate, stored_levels
 from viano_assets.evaluation.stored import CHOSEN, CorpusFolder, read_document, write_document
 
-SCHEMA = "calibration-snapshot-v1"
+SCHEMA = "calibration-snapshot-v2"
+"""Form 1 had no `pooled_*` and the interval of the level alone; `stored_levels` reads both."""
+
 Pairs = Sequence[tuple[str, bool]]
 """(level, right) of each decided case or hypothesis."""
 
@@ -65,10 +67,10 @@ def keep_snapshot(home: Path, snapshot: Mapping[str, Any]) -> Path:
 
 def drifted(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return the levels whose rate now lies outside the interval that a snapshot gave."""
-    old = {item["level"]: item for item in before["subjects"]["diagnosis"]["levels"]}
+    old = {item["level"]: item for item in stored_levels(before["subjects"]["diagnosis"])}
     return [
         item["level"]
-        for item in now["subjects"]["diagnosis"]["levels"]
+        for item in stored_levels(now["subjects"]["diagnosis"])
         if item["rate"] is not None
         and (known := old.get(item["level"])) is not None
         and known["rate"] is not None

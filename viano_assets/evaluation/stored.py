@@ -25,7 +25,7 @@ from viano_assets.errors import InputError, PackageError
 Row = Mapping[str, Any]
 Unit = tuple[str, int, dict[str, Sequence[Row]]]
 
-QUOTED = "calibration-v1"
+QUOTED = "calibration-v2"
 CHOSEN = "calibration.json"
 """File in `HOME/corpora` that names the snapshot new diagnoses quote, per provider profile."""
 
@@ -153,11 +153,13 @@ _BUG = ("bug_id", "case_id", "title", "kind", "language", "origin", "split", "cl
 
 def calibration_rows(snapshot: Mapping[str, Any]) -> list[Row]:
     """Return the rows of `calibration`: one per subject and level."""
+    from viano_assets.evaluation.calibration import stored_levels  # noqa: PLC0415  # loads scipy when needed
+
     shared = {name: snapshot.get(name) for name in _SNAPSHOT}
     rows: list[Row] = []
     for subject, measured in sorted(snapshot["subjects"].items()):
         figures = {name: measured[name] for name in _FIGURES}
-        rows += [{**shared, "subject": subject, **figures, **level} for level in measured["levels"]]
+        rows += [{**shared, "subject": subject, **figures, **level} for level in stored_levels(measured)]
     return rows
 
 
@@ -208,16 +210,7 @@ def quoted_snapshot(home: Path, provider: str) -> dict[str, Any] | None:
         if not chosen.is_file() or provider not in (names := read_document(chosen)):
             return None
         snapshot = read_document(home / "corpora" / str(names[provider]))
-        levels = {
-            item["level"]: {
-                "n": item["n"],
-                "right": item["right"],
-                "rate": item["rate"],
-                "interval": None if item["rate"] is None else [item["low"], item["high"]],
-            }
-            for item in snapshot["subjects"]["diagnosis"]["levels"]
-            if item["n"]
-        }
+        levels = _quoted_levels(snapshot["subjects"]["diagnosis"])
         return {
             "schema": QUOTED,
             "status": "no known case of this level" if levels else "not measured",
@@ -229,3 +222,22 @@ def quoted_snapshot(home: Path, provider: str) -> dict[str, Any] | None:
         }
     except (PackageError, KeyError, TypeError):
         return None
+
+
+def _quoted_levels(measured: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the counts of each level and, from enough cases on, rate and interval of its pooled block."""
+    from viano_assets.evaluation.calibration import stored_levels  # noqa: PLC0415  # loads scipy when needed
+
+    return {
+        item["level"]: {
+            "n": item["n"],
+            "right": item["right"],
+            "rate": item["rate"],
+            "interval": None if item["rate"] is None else [item["low"], item["high"]],
+            "pooled": None
+            if item["rate"] is None
+            else {"n": item["pooled_n"], "right": item["pooled_right"], "with": item["pooled_with"]},
+        }
+        for item in stored_levels(measured)
+        if item["n"]
+    }

@@ -51,6 +51,7 @@ from viano_assets.phases.diagnosis.builder import DiagnosisBuilder
 from viano_assets.phases.diagnosis.config import DiagnosisConfig, DiagnosisLimits
 from viano_assets.phases.diagnosis.inputs import Inputs, _check_budget
 from viano_assets.phases.diagnosis.result import localisation_bytes, payload_bytes
+from viano_assets.phases.diagnosis.summary import calibration_text
 from viano_assets.phases.hypotheses.builder import HypothesisBuilder
 from viano_assets.phases.interpretation.builder import CaseInterpreter
 from viano_assets.phases.investigation.builder import InvestigationBuilder
@@ -600,9 +601,31 @@ def test_the_calibration_that_applied_is_frozen(prepared: Prepared) -> None:
     assert document(store, head)["calibration"] == calibration
     context = document(store, head, "context.json")
     assert context["calibration_sha256"] == sha256_hex(canonical_json(calibration))
-    assert "80 % of 41 known cases right" in store.read(
+    assert "33 of 41 known cases right (95 % interval 60 to 90 %)" in store.read(
         head, f"{FOLDER}/diagnosis_result.md"
     ).decode().replace("\\", "")
+
+
+def test_a_quoted_rate_is_said_with_the_counts_it_belongs_to() -> None:
+    def said(language: str = "en", **level: Any) -> str:
+        quoted = {"schema": "calibration-v2", "status": "measured", "levels": {"supported": level}}
+        return calibration_text(
+            {"calibration": quoted, "effective_confidence": "supported", "language": language}
+        )
+
+    own: dict[str, Any] = {"n": 18, "right": 18}
+    block = {"n": 45, "right": 38, "with": ["strongly_supported"]}
+    pooled: dict[str, Any] = {**own, "rate": 38.5 / 46, "interval": [0.714, 0.924], "pooled": block}
+    assert said(**pooled) == (
+        "reliability of this level: 18 of 18 known cases right; together with strongly supported 38 of 45: "
+        "estimated 84 % (95 % interval 71 to 92 %)"
+    )
+    assert "zusammen mit stark gestützt 38 von 45: geschätzt 84 %" in said("de", **pooled)
+    alone: dict[str, Any] = {**pooled, "pooled": {**block, "with": []}}
+    assert said(**alone).endswith("18 of 18 known cases right, estimated 84 % (95 % interval 71 to 92 %)")
+    assert "%" not in said(**own, rate=None, interval=None, pooled=None)
+    first_form: dict[str, Any] = {**own, "rate": 0.837, "interval": [0.871, 1.0]}
+    assert said(**first_form).endswith("18 of 18 known cases right (95 % interval 87 to 100 %)")
 
 
 def test_same_diagnosis_same_bytes_without_identity(prepared: Prepared) -> None:

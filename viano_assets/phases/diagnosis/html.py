@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-VERSION = 3
+VERSION = 4
 """Version of the page (docs/reading.md says when it changes)."""
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")

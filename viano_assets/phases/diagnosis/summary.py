@@ -11,7 +11,7 @@ from viano_assets.phases.diagnosis.places import Place, heading, ranked_places, 
 from viano_assets.phases.diagnosis.wording import GERMAN, Wording
 from viano_assets.phases.markdown import escape, inline
 
-VERSION = 3
+VERSION = 4
 """Version of the Markdown (docs/reading.md says when it changes)."""
 
 EXCERPT_LINES = 20
@@ -91,7 +91,11 @@ def confidence_text(document: Mapping[str, Any]) -> str:
 
 
 def calibration_text(document: Mapping[str, Any]) -> str:
-    """Return how often results of this level were right, or that this has not been measured."""
+    """Return how often results of this level were right, or that this has not been measured.
+
+    Raw counts are the level's own; rate and interval are those of the levels it was pooled with. A
+    calibration of form 1 has the interval of the level's own counts; its rate, a pooled one, is not said.
+    """
     calibration, t = document["calibration"], Wording.of(document)
     level = (calibration.get("levels") or {}).get(document["effective_confidence"])
     if not level:
@@ -101,12 +105,26 @@ def calibration_text(document: Mapping[str, Any]) -> str:
         text = "reliability of this level: {right} of {n} known cases right"
         return t(text, right=level["right"], n=level["n"])
     rate, low, high = (f"{100 * share:.0f}" for share in (level["rate"], *level["interval"]))
+    values = {"right": level["right"], "n": level["n"], "rate": rate, "low": low, "high": high}
+    pooled = level.get("pooled")
+    if pooled is None:
+        return t(
+            "reliability of this level: {right} of {n} known cases right (95 % interval {low} to {high} %)",
+            **{name: values[name] for name in ("right", "n", "low", "high")},
+        )
+    if not pooled["with"]:
+        return t(
+            "reliability of this level: {right} of {n} known cases right, estimated {rate} % "
+            "(95 % interval {low} to {high} %)",
+            **values,
+        )
     return t(
-        "reliability of this level: {rate} % of {n} known cases right (95 % interval {low} to {high} %)",
-        rate=rate,
-        n=level["n"],
-        low=low,
-        high=high,
+        "reliability of this level: {right} of {n} known cases right; together with {others} {all_right} of "
+        "{all}: estimated {rate} % (95 % interval {low} to {high} %)",
+        **values,
+        others=", ".join(t.words(name) for name in pooled["with"]),
+        all_right=pooled["right"],
+        all=pooled["n"],
     )
 
 

@@ -51,9 +51,19 @@ GERMAN: Mapping[str, str] = {
     "reliability of this level: {right} of {n} known cases right": (
         "Verlässlichkeit dieser Stufe: {right} von {n} bekannten Fällen richtig"
     ),
-    "reliability of this level: {rate} % of {n} known cases right (95 % interval {low} to {high} %)": (
-        "Verlässlichkeit dieser Stufe: {rate} % von {n} bekannten Fällen richtig "
+    "reliability of this level: {right} of {n} known cases right (95 % interval {low} to {high} %)": (
+        "Verlässlichkeit dieser Stufe: {right} von {n} bekannten Fällen richtig "
         "(95-%-Intervall {low} bis {high} %)"
+    ),
+    "reliability of this level: {right} of {n} known cases right, estimated {rate} % "
+    "(95 % interval {low} to {high} %)": (
+        "Verlässlichkeit dieser Stufe: {right} von {n} bekannten Fällen richtig, geschätzt {rate} % "
+        "(95-%-Intervall {low} bis {high} %)"
+    ),
+    "reliability of this level: {right} of {n} known cases right; together with {others} {all_right} of "
+    "{all}: estimated {rate} % (95 % interval {low} to {high} %)": (
+        "Verlässlichkeit dieser Stufe: {right} von {n} bekannten Fällen richtig; zusammen mit {others} "
+        "{all_right} von {all}: geschätzt {rate} % (95-%-Intervall {low} bis {high} %)"
     ),
     "The offline analyst gave no valid evaluation to compare with.": (
         "Der Offline-Analyst gab keine gültige Bewertung zum Vergleich."
