@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from resources.tools.source.rank import ANCHORS, GROUPS, features, rank_credit, share_known
+from resources.tools.source.rank import (
+    ANCHORS,
+    GROUPS,
+    best_function,
+    features,
+    rank_credit,
+    share_known,
+)
 from resources.tools.source.report import read_report
 from resources.tools.source.scene import Scene
 from resources.tools.source.weights import Weights
@@ -154,8 +161,8 @@ def without(f: Features, off: tuple[str, ...]) -> Features:
     return f._replace(files=f.files * on, units=f.units * on)
 
 
-def file_scores(f: Features, weights: Weights) -> Array:
-    """Return the score of each product file."""
+def own_scores(f: Features, weights: Weights) -> Array:
+    """Return the score of each product file by its own signals."""
     result: Array = f.files @ np.array([weights.files.get(n, 0.0) for n in f.names])
     return result
 
@@ -167,7 +174,14 @@ def _unit_columns(f: Features, scores: Array) -> Array:
 def unit_scores(f: Features, weights: Weights) -> Array:
     """Return the score of each function."""
     vector = np.array([weights.symbols.get(n, 0.0) for n in (*f.names, "file_rank")])
-    result: Array = _unit_columns(f, file_scores(f, weights)) @ vector
+    result: Array = _unit_columns(f, own_scores(f, weights)) @ vector
+    return result
+
+
+def file_scores(f: Features, weights: Weights) -> Array:
+    """Return the score of each product file with what it gains from its best function."""
+    files = own_scores(f, weights)
+    result: Array = files + best_function(files, unit_scores(f, weights), f.unit_file)
     return result
 
 
@@ -208,7 +222,7 @@ def fit(data: list[Features]) -> Weights:
     prior = np.array([PRIOR_FILES.get(n, 0.0) for n in names])
     files = _softmax_fit([_candidates(f.files, f.right_file) for f in data], prior)
     weights = Weights(_rounded(names, files), {}, {}, "")
-    columns = [_candidates(_unit_columns(f, file_scores(f, weights)), f.right_unit) for f in data]
+    columns = [_candidates(_unit_columns(f, own_scores(f, weights)), f.right_unit) for f in data]
     prior = np.array([PRIOR_SYMBOLS.get(n, 0.0) for n in (*names, "file_rank")])
     units = _softmax_fit(columns, prior)
     return Weights(weights.files, _rounded((*names, "file_rank"), units), {}, "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from resources.tools.source.weights import Weights, shipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy.typing as npt
 
     from resources.tools.source.reader import Floats
 
@@ -39,6 +41,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
 ANCHORS = ("frames", "paths", "identifiers", "literals", "direct", "shown", "entities")
 """Signals that rest on a name or a text rather than on words in common."""
 
+
+BEST_FUNCTION = 2.0
+"""How much the best function of a file counts beside the file's own score, both scaled by their best.
+
+Set, not fitted: the mean reciprocal rank of the development cases rises from 0 to 4 without a peak."""
 
 BESIDE = ("frames", "literals")
 """Signals that already know who a stack or a message leads to."""
@@ -137,7 +144,11 @@ def features(scene: Scene, beside: Beside = NOTHING) -> dict[str, Signal]:
 
 
 def combine(scene: Scene, found: Mapping[str, Signal], weights: Weights) -> Signal:
-    """Return the scores of files and functions; a function also gains from the rank of its file."""
+    """Return the scores of files and functions.
+
+    A function gains from the rank of its file; then a file gains from its best function, so that the two
+    rankings tell one story.
+    """
     files = np.zeros(scene.n_files)
     units = np.zeros(scene.n_units)
     for name, signal in found.items():
@@ -146,7 +157,17 @@ def combine(scene: Scene, found: Mapping[str, Signal], weights: Weights) -> Sign
     files *= scene.product_files
     units += weights.symbols.get("file_rank", 0.0) * rank_credit(files)[scene.index.unit_file]
     functions = np.array([u.kind == "function" for u in scene.index.units], dtype=np.float64)
-    return Signal(units * scene.product_units * functions, files)
+    units *= scene.product_units * functions
+    return Signal(units, files + best_function(files, units, scene.index.unit_file))
+
+
+def best_function(files: Floats, units: Floats, unit_file: npt.NDArray[np.integer[Any]]) -> Floats:
+    """Return what each file gains from its best function, in the measure of the files' scores."""
+    gain = np.zeros(len(files))
+    if len(units) and units.max() > 0:
+        np.maximum.at(gain, unit_file, units / units.max())
+    result: Floats = BEST_FUNCTION * (files.max() if len(files) else 0.0) * gain
+    return result
 
 
 def rank_credit(values: Floats) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from resources.llm.providers.offline import calibration
 from resources.llm.providers.offline.anomalies import Anomaly, anomalies
@@ -43,6 +44,15 @@ CLUES = {
     "coverage": ("share of the report's words", "Anteil der Wörter des Berichts"),
     "above": ("neighbouring code", "benachbarter Code"),
     "below": ("neighbouring code", "benachbarter Code"),
+    "code": ("wording", "Wortlaut"),
+    "special": ("behaviour it stands for", "Verhalten, für das sie steht"),
+    "met": ("what the script reaches", "was das Skript erreicht"),
+    "synonyms": ("words that stand together in this source", "Wörter, die in dieser Quelle zusammenstehen"),
+    "overrides": ("what it overrides", "was es überschreibt"),
+    "imports": ("imports", "Importe"),
+    "shown": ("texts of the interface", "Texte der Oberfläche"),
+    "entities": ("names found in the data", "Namen aus den Daten"),
+    "history": ("recent changes", "letzte Änderungen"),
 }
 """How a signal of the ranking is called for people, in English and German."""
 
@@ -65,9 +75,15 @@ def rank_wish(scene: Scene) -> Wish:
 
 
 def best_places(scene: Scene, count: int) -> list[Ranked]:
-    """Return the best ranked functions, in the order of the ranking."""
+    """Return the best ranked functions; before them the best one of the best ranked file, numbered anew."""
     symbols = next(iter(scene.findings.rankings("symbols")), None)
-    return [] if symbols is None else list(symbols.places)[:count]
+    files = next(iter(scene.findings.rankings("files")), None)
+    if symbols is None:
+        return []
+    first = files.places[0].path if files is not None and files.places else ""
+    leading = [place for place in symbols.places if place.path == first][:1]
+    ordered = [*leading, *(place for place in symbols.places if place not in leading)]
+    return [replace(place, rank=number) for number, place in enumerate(ordered[:count], 1)]
 
 
 def windows(scene: Scene, place: Ranked) -> list[tuple[int, int]]:
@@ -106,8 +122,8 @@ def read_wishes(scene: Scene, place: Ranked) -> Iterator[Wish]:
             span,
             say(
                 scene,
-                f"Read rank {place.rank}: what does it decide?",
-                f"Rang {place.rank} lesen: Was entscheidet es?",
+                f"Read place {place.rank} of the ranking: what does it decide?",
+                f"Platz {place.rank} der Rangfolge lesen: Was entscheidet er?",
             ),
         )
 
