@@ -10,9 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from resources.tools.source.lexicon import is_german, translate
+from resources.tools.source.rank import BEST_FUNCTION, best_function
 from resources.tools.source.reach import read_script
 from resources.tools.source.report import Frame, read_report
 from resources.tools.source.text import Terms, stem
@@ -335,3 +337,11 @@ def test_the_name_of_a_thread_is_no_clue(open_tree: Open) -> None:
         for name in ("main", "worker-7")
     ]
     assert rankings[0] == rankings[1]
+
+
+def test_a_file_gains_from_its_best_function_in_the_measure_of_the_files() -> None:
+    files, units = np.array([4.0, 3.0, 0.0]), np.array([0.1, 0.4, 0.2, 0.3])
+    gained = best_function(files, units, np.array([0, 1, 1, 2]))
+    assert gained.tolist() == pytest.approx([BEST_FUNCTION * 4.0 * share for share in (0.25, 1.0, 0.75)])
+    assert best_function(files, np.zeros(4), np.array([0, 1, 1, 2])).tolist() == [0.0, 0.0, 0.0]
+    assert best_function(np.zeros(0), np.zeros(0), np.zeros(0, dtype=int)).tolist() == []
