@@ -12,7 +12,7 @@ import dagster as dg
 
 from resources.dagster_viano import VianoResource
 from viano_assets.assets.chain import case_chain
-from viano_assets.assets.corpus import corpus_evaluation
+from viano_assets.assets.corpus import corpus_calibration, corpus_evaluation
 from viano_assets.automation.corpus_sensors import CORPUS_JOBS, CORPUS_SCHEDULES, CORPUS_SENSORS
 from viano_assets.automation.jobs import analyse_case
 from viano_assets.automation.sensors import SENSORS
@@ -25,7 +25,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
     """
     resources: dict[str, Any] = {"viano": VianoResource(home=os.environ.get("VIANO_HOME", ".viano"))}
     return dg.Definitions(
-        assets=[case_chain, corpus_evaluation],
+        assets=[case_chain, corpus_evaluation, corpus_calibration],
         jobs=[analyse_case, *CORPUS_JOBS],
         sensors=[*SENSORS, *CORPUS_SENSORS],
         schedules=CORPUS_SCHEDULES,

@@ -13,11 +13,10 @@ import pytest
 from resources.dagster_viano import VianoResource
 from tests.support.graph import materialise
 from tests.support.small_corpus import write_corpus
-from viano_assets.assets.corpus import EVALUATION, corpus_evaluation
+from viano_assets.assets.corpus import EVALUATION, corpus_calibration, corpus_evaluation
 from viano_assets.automation.corpus_sensors import contiguous, corpus_reprocess
 from viano_assets.evaluation.corpus import build_corpus, corpus_of_folder
-from viano_assets.evaluation.gate import ReprocessingConfig, refusal
-from viano_assets.evaluation.stored import CorpusFolder, write_document
+from viano_assets.evaluation.stored import CorpusFolder
 from viano_assets.package.store import CheckpointStore
 
 RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
@@ -58,12 +57,7 @@ def test_a_changed_setting_mints_one_range_and_is_judged(
         materialise(home, instance, keys)
         (judging,) = tick(instance, home).run_requests or []
         assert judging.job_name == "judge_corpus"
-        done = dg.materialize(
-            [corpus_evaluation],
-            instance=instance,
-            resources={"viano": VianoResource(home=str(home))},
-            run_config=judging.run_config,
-        )
+        done = judged(instance, home, judging)
         (made,) = done.asset_materializations_for_node("corpus_evaluation")
         assert made.metadata["cases"].value == 3
         assert_strict(home, made.metadata)
@@ -74,6 +68,21 @@ def test_a_changed_setting_mints_one_range_and_is_judged(
     assert {p: head.files[p].sha256 for p in old} == old
     assert head.revision == 2
     assert EVALUATION.to_user_string() == "corpus_evaluation"
+
+
+def judged(
+    instance: dg.DagsterInstance, home: Path, judging: dg.RunRequest, *, raises: bool = True
+) -> dg.ExecuteInProcessResult:
+    """Carry a requested judging out as the daemon does."""
+    return dg.materialize(
+        [corpus_evaluation, corpus_calibration],
+        instance=instance,
+        resources={"viano": VianoResource(home=str(home))},
+        partition_key=judging.partition_key,
+        run_config=judging.run_config,
+        tags=dict(judging.tags),
+        raise_on_error=raises,
+    )
 
 
 def assert_strict(home: Path, metadata: Mapping[str, dg.MetadataValue[Any]]) -> None:
@@ -90,16 +99,3 @@ def assert_strict(home: Path, metadata: Mapping[str, dg.MetadataValue[Any]]) -> 
 def test_keys_that_lie_apart_become_several_ranges() -> None:
     order = ["A@r1", "B@r1", "X@r1", "C@r1", "D@r1"]
     assert contiguous(["D@r1", "A@r1", "B@r1", "C@r1"], order) == [("A@r1", "B@r1"), ("C@r1", "D@r1")]
-
-
-def test_a_paid_provider_needs_an_estimate_within_the_limit(tmp_path: Path) -> None:
-    folder = CorpusFolder(tmp_path, "small")
-    assert refusal(folder, ReprocessingConfig(), remote=False) is None
-    assert "max_tokens is 0" in str(refusal(folder, ReprocessingConfig(), remote=True))
-    allowed = ReprocessingConfig(max_tokens=1_000)
-    assert "estimate" in str(refusal(folder, allowed, remote=True))
-    write_document(folder.run("small.r0001", "run.json"), {"run_id": "small.r0001"})
-    for tokens, fits in ((400, True), (600, False)):
-        rows = [{"tokens_in": tokens, "tokens_out": 0}, {"tokens_in": tokens, "tokens_out": None}]
-        write_document(folder.run("small.r0001", "scores.json"), {"rows": rows})
-        assert (refusal(folder, allowed, remote=True) is None) is fits

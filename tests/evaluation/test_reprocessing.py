@@ -129,7 +129,7 @@ def test_a_paid_provider_starts_nothing_by_itself(tmp_path: Path) -> None:
         assert isinstance(result, dg.SensorResult)
         return result
 
-    for limit, reason in ((0, "max_tokens is 0"), (10, "estimate")):
+    for limit, reason in ((0, "max_tokens is 0"), (10, "estimate from")):
         (config / "corpus.local.toml").write_text(f"[reprocessing]\nmax_tokens = {limit}\n")
         refused = tick()
         assert not refused.run_requests

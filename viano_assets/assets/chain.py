@@ -11,6 +11,8 @@ here: Dagster reads them when the op is defined.)
 import queue
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import dagster as dg
@@ -20,11 +22,12 @@ from resources.dagster_viano import VianoResource
 from resources.run_lock import run_lock
 from resources.session import Session
 from viano_assets.assets.events import asset_of, evaluations, materialisation
-from viano_assets.assets.metadata import to_metadata
+from viano_assets.assets.metadata import failing, to_metadata
 from viano_assets.assets.partition_run import run_partition
-from viano_assets.assets.run_types import PhaseReport
+from viano_assets.assets.run_types import CORPUS_RUN, PhaseReport
 from viano_assets.assets.specs import ASSET_OF_PHASE, CASE, asset_specs, case_revisions, check_specs
-from viano_assets.errors import VianoError
+from viano_assets.evaluation.owner import Owner
+from viano_assets.evaluation.stored import CorpusFolder
 from viano_assets.phases.protocols import Phase, Progress, ProgressSink
 
 
@@ -68,7 +71,7 @@ def case_chain(
     """Run the selected phases of every selected case revision."""
     with_case, phases = _selected(context)
     keys = list(context.partition_keys)
-    with run_lock(context.instance.root_directory, context.run.run_id):
+    with run_lock(context.instance.root_directory, context.run.run_id), _corpus_kept(context, viano):
         failed = _run_all(context, config, viano, keys, with_case=with_case, phases=phases)
     if failed:
         raise dg.Failure(
@@ -131,14 +134,22 @@ def _run_all(
     return failed
 
 
+@contextmanager
+def _corpus_kept(context: dg.AssetExecutionContext, viano: VianoResource) -> Iterator[None]:
+    """Keep the commands off the corpus run whose cases this run carries, if it does."""
+    run_id = context.run.tags.get(CORPUS_RUN)
+    if run_id is None:
+        yield
+        return
+    folder = CorpusFolder(Path(viano.home), run_id.rpartition(".r")[0])
+    with failing(), Owner(folder, shared=True).held():
+        yield
+
+
 def _session(viano: VianoResource, config: AnalyseConfig, progress: ProgressSink | None) -> Session:
     """Open the one session that all worker threads share, and with it the bounds of its model calls."""
-    try:
+    with failing():
         return viano.session(provider=config.provider, progress=progress)
-    except VianoError as error:
-        raise dg.Failure(
-            str(error), metadata=to_metadata({"code": error.code, "hint": error.hint}), allow_retries=False
-        ) from error
 
 
 def _log(context: dg.AssetExecutionContext, report: PhaseReport) -> list[_Failed]:

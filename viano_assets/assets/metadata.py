@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import dagster as dg
+
+from viano_assets.errors import VianoError
 
 MAX_BYTES = 64_000
 """Largest text of one metadata entry in bytes."""
@@ -44,6 +47,17 @@ def json_safe(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [json_safe(item) for item in value]
     return plain(str(value))
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """Turn an error of Viano into a failure that the page shows with its code and remedy, without retries."""
+    try:
+        yield
+    except VianoError as error:
+        raise dg.Failure(
+            str(error), metadata=to_metadata({"code": error.code, "hint": error.hint}), allow_retries=False
+        ) from error
 
 
 def to_metadata(values: Mapping[str, Any]) -> dict[str, dg.MetadataValue[Any]]:

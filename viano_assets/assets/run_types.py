@@ -8,6 +8,9 @@ from typing import Any
 
 from viano_assets.phases.protocols import Phase
 
+CORPUS_RUN = "viano/corpus_run"
+"""Tag of the Dagster runs that work on a run of a known-bug corpus."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:

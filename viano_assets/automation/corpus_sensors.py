@@ -1,38 +1,52 @@
-"""The fingerprint sensor of known-bug corpora, and the nightly upkeep of the evidence index.
+"""Reprocessing of known-bug corpora: the fingerprint sensor, the nightly job, the upkeep of the index.
 
 All state lies in the home: the last run's fingerprint, and the run that is under way. Deleting
 `DAGSTER_HOME` repeats nothing that is finished. (Annotations are not postponed here: Dagster reads them.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
+from resources.corpus_standing import Stage
 from resources.dagster_viano import VianoResource
+from resources.run_lock import run_lock
 from resources.session import Session
-from viano_assets.assets.corpus import EVALUATION
+from viano_assets.assets.corpus import CALIBRATION, CORPORA, EVALUATION, evaluation_metadata
+from viano_assets.assets.metadata import to_metadata
+from viano_assets.assets.run_types import CORPUS_RUN
 from viano_assets.automation.jobs import analyse_case
-from viano_assets.automation.sync import add_keys
+from viano_assets.automation.sensors import FIRST_PAUSE_S, LONGEST_PAUSE_S
+from viano_assets.automation.sync import add_keys, sync_home
 from viano_assets.errors import VianoError
-from viano_assets.evaluation.gate import ReprocessingConfig, changed, refusal
-from viano_assets.partitions import PARTITION_SET, parse_key
+from viano_assets.evaluation.gate import ReprocessingConfig, changed, patience_ends, refusal
+from viano_assets.evaluation.owner import Owner
+from viano_assets.evaluation.stored import CorpusFolder
+from viano_assets.partitions import PARTITION_SET
 
 if TYPE_CHECKING:
     from resources.corpus_runs import CorpusRuns
 
-CORPUS_RUN = "viano/corpus_run"
-"""Tag of the runs that work on a corpus run."""
+ATTEMPT = "viano/attempt"
+"""Tag that numbers the dispatches of a corpus run."""
+
+JUDGING = "viano/judging"
+"""Tag that numbers the judgings of a corpus run."""
 
 MAX_ATTEMPTS = 3
-"""Times the range of a corpus run is dispatched before it is judged as it stands."""
+"""Times the unfinished cases of a corpus run are dispatched; cases that a provider put off go on longer."""
+
+MAX_JUDGINGS = 3
+"""Times the judging of a corpus run is requested; a person looks at what fails that often."""
 
 judge_corpus = dg.define_asset_job(
     "judge_corpus",
-    selection=dg.AssetSelection.assets(EVALUATION),
-    description="Judge the last run of a known-bug corpus.",
+    selection=dg.AssetSelection.assets(EVALUATION, CALIBRATION),
+    description="Judge a run of a known-bug corpus.",
     executor_def=dg.in_process_executor,
 )
 
@@ -42,7 +56,8 @@ def compact_index(context: dg.OpExecutionContext, viano: VianoResource) -> None:
     """Merge what publications left."""
     from resources.evidence_index import EvidenceIndex  # noqa: PLC0415  # loads duckdb only when it runs
 
-    EvidenceIndex(Path(viano.home)).compact()
+    with run_lock(context.instance.root_directory, context.run_id):
+        EvidenceIndex(Path(viano.home)).compact()
     context.log.info("the evidence index is compact")
 
 
@@ -80,85 +95,245 @@ def contiguous(keys: Sequence[str], order: Sequence[str]) -> list[tuple[str, str
     description="Reprocesses and judges a built corpus when prompts, settings, provider or code changed.",
 )
 def corpus_reprocess(context: dg.SensorEvaluationContext, viano: VianoResource) -> dg.SensorResult:
-    """Mint the revisions of a changed corpus, dispatch them as ranges, judge the run when it has settled."""
-    from resources.corpus_runs import CorpusRuns  # noqa: PLC0415  # loads duckdb and scipy only when it runs
+    """Mint the revisions of a changed corpus, dispatch them as ranges, judge the run when it has settled.
 
+    What is wrong with one corpus is said and stops no other.
+    """
     session = viano.session()
     requests: list[dg.RunRequest] = []
     notes: list[str] = []
     folder = Path(viano.home) / "corpora"
     for path in sorted(folder.glob("*/corpus.json")):
-        runs = CorpusRuns(session, path.parent.name)
-        found, note = _next(context.instance, session, runs)
+        name = path.parent.name
+        try:
+            found, note = _Reprocessing(context.instance, viano, session, name).next()
+        except VianoError as error:
+            found, note = [], str(error)
         requests += found
-        notes.append(f"{path.parent.name}: {note}")
+        notes.append(f"{name}: {note}")
+        context.log.info("%s: %s", name, note)
     reason = None if requests else "; ".join(notes) or "no corpus is built"
     return dg.SensorResult(run_requests=requests, skip_reason=reason)
 
 
-def _next(
-    instance: dg.DagsterInstance, session: Session, runs: "CorpusRuns"
-) -> tuple[list[dg.RunRequest], str]:
+Next = tuple[list[dg.RunRequest], str]
+"""What to request now, and in words what the corpus is at."""
+
+
+class _Reprocessing:
+    """One look at one corpus.
+
+    Raises:
+        VianoError: the corpus is not built, damaged, or another process works on it.
+    """
+
+    def __init__(
+        self, instance: dg.DagsterInstance, viano: VianoResource, session: Session, name: str
+    ) -> None:
+        from resources.corpus_runs import CorpusRuns  # noqa: PLC0415  # loads duckdb and scipy
+
+        self.instance = instance
+        self.viano = viano
+        self.session = session
+        self.runs = CorpusRuns(session, name)
+        self.config = ReprocessingConfig.load(session.config / "corpus.local.toml")
+
+    def next(self) -> Next:
+        """Return what to request now."""
+        run_id = self.runs.open_run()
+        if run_id is not None and self._under_way(run_id):
+            return [], f"{run_id} is under way"
+        with self.runs.owner.held():
+            run_id = self.runs.open_run()
+            if run_id is None:
+                reason = unwanted(self.runs, self.config)
+                if reason is not None:
+                    return [], reason
+                run_id = self.runs.start()
+            return self._go_on(run_id)
+
+    def _records(self, run_id: str) -> Sequence[dg.RunRecord]:
+        return self.instance.get_run_records(filters=dg.RunsFilter(tags={CORPUS_RUN: run_id}))
+
+    def _under_way(self, run_id: str) -> bool:
+        return any(not record.dagster_run.is_finished for record in self._records(run_id))
+
+    def _go_on(self, run_id: str) -> Next:
+        run = self.runs.run(run_id)
+        now = datetime.now(UTC)
+        stages = self.runs.standings(run, now)
+        records = self._records(run_id)
+        if any(not record.dagster_run.is_finished for record in records):
+            return [], f"{run_id} is under way"
+        attempts = [record for record in records if ATTEMPT in record.dagster_run.tags]
+        number = len({record.dagster_run.tags[ATTEMPT] for record in attempts}) + 1
+        patience = patience_ends(run, self.config)
+        put_off = [s for s in stages.values() if s.stage in {Stage.WAITING, Stage.DUE}]
+        ready = {Stage.OPEN, Stage.DUE} if number <= MAX_ATTEMPTS else set[Stage]()
+        if now < patience and now >= _paused_until(attempts, number):
+            ready.add(Stage.DUE)
+        keys = [run["cases"][bug_id] for bug_id, s in stages.items() if s.stage in ready]
+        if keys:
+            return self._dispatch(run, keys, number)
+        if put_off and now < patience:
+            due = min(s.not_before or "" for s in put_off)
+            return [], f"{run_id}: {len(put_off)} cases wait, the first until {due}; judged at {patience}"
+        settled = all(s.is_settled for s in stages.values())
+        return self._judging(run_id, records, as_it_stands=not settled)
+
+    def _dispatch(self, run: Mapping[str, Any], keys: Sequence[str], number: int) -> Next:
+        reason = gate(self.runs, self.config, run["provider"], len(keys), self.viano)
+        if reason is not None:
+            name = self.runs.folder.corpus
+            return [], f"{run['run_id']} is not continued: {reason}; viano corpus run {name} continues it"
+        add_keys(self.instance, keys)
+        order = self.instance.get_dynamic_partitions(PARTITION_SET)
+        settings = {"threads": self.config.threads, "provider": run["provider"]}
+        requests = [
+            dg.RunRequest(
+                run_key=f"{run['run_id']}:{number}:{first}",
+                job_name="analyse_case",
+                run_config={"ops": {"case_chain": {"config": settings}}},
+                tags={
+                    CORPUS_RUN: run["run_id"],
+                    ATTEMPT: str(number),
+                    "dagster/asset_partition_range_start": first,
+                    "dagster/asset_partition_range_end": last,
+                },
+            )
+            for first, last in contiguous(keys, order)
+        ]
+        return requests, f"{run['run_id']} dispatched"
+
+    def _judging(self, run_id: str, records: Sequence[dg.RunRecord], *, as_it_stands: bool) -> Next:
+        """Request the judging under a key of its own each time: a used key requests nothing."""
+        name = self.runs.folder.corpus
+        before = [r.dagster_run for r in records if JUDGING in r.dagster_run.tags]
+        if len(before) >= MAX_JUDGINGS:
+            return [], (
+                f"judging {run_id} failed {len(before)} times, last in run {before[0].run_id}; "
+                f"when the cause is mended: viano corpus judge {name}"
+            )
+        number = str(len(before) + 1)
+        known = self.instance.get_dynamic_partitions(CORPORA)
+        if name not in known:
+            self.instance.add_dynamic_partitions(CORPORA, [name])
+        config = {"run_id": run_id, "as_it_stands": as_it_stands}
+        request = dg.RunRequest(
+            run_key=f"{run_id}:judge:{number}",
+            job_name="judge_corpus",
+            partition_key=name,
+            run_config={"ops": {EVALUATION.to_python_identifier(): {"config": config}}},
+            tags={CORPUS_RUN: run_id, JUDGING: number},
+        )
+        return [request], f"{run_id} is judged"
+
+
+def _paused_until(attempts: Sequence[dg.RunRecord], number: int) -> datetime:
+    """Return when cases that were put off may be dispatched again: soon at first, then ever later."""
+    if number <= MAX_ATTEMPTS or not attempts:
+        return datetime.min.replace(tzinfo=UTC)
+    pause = min(FIRST_PAUSE_S * 2.0 ** min(number - MAX_ATTEMPTS, 10), LONGEST_PAUSE_S)
+    return max(r.update_timestamp.replace(tzinfo=UTC) for r in attempts) + timedelta(seconds=pause)
+
+
+def unwanted(runs: "CorpusRuns", config: ReprocessingConfig) -> str | None:
+    """Return why no new run of a corpus is to be started by itself, None when one is."""
     from resources.corpus_runs import fingerprint  # noqa: PLC0415
 
-    run_id = runs.open_run()
-    config = ReprocessingConfig.load(session.config / "corpus.local.toml")
-    if run_id is None:
-        if not changed(runs.folder, runs.built, fingerprint(session)):
-            return [], "unchanged"
-        remote = any(link.provider.remote for link in session.gateway.links)
-        reason = refusal(runs.folder, config, remote=remote)
-        if reason is not None:
-            return [], reason
-        run_id = runs.start()
-    attempts = instance.get_runs(filters=dg.RunsFilter(tags={CORPUS_RUN: run_id}))
-    if any(not run.is_finished for run in attempts):
-        return [], f"{run_id} is under way"
-    number = len({run.tags.get("viano/attempt") for run in attempts}) + 1
-    left = [key for key in runs.run(run_id)["cases"].values() if not _settled(session, key)]
-    if left and number <= MAX_ATTEMPTS:
-        return _dispatch(instance, run_id, left, number, config.threads), f"{run_id} dispatched"
-    judging = {
-        "ops": {
-            EVALUATION.to_python_identifier(): {"config": {"corpus": runs.folder.corpus, "run_id": run_id}}
-        }
-    }
-    request = dg.RunRequest(run_key=f"{run_id}:judge", job_name="judge_corpus", run_config=judging)
-    return [request], f"{run_id} is judged"
+    provider = runs.session.gateway.profile
+    if not changed(runs.folder, runs.built, provider, fingerprint(runs.session)):
+        return "unchanged"
+    return gate(runs, config, provider, len(runs.built["bugs"]), None)
 
 
-def _settled(session: Session, key: str) -> bool:
-    case_id, revision = parse_key(key)
-    try:
-        head = session.store.latest(case_id)
-    except VianoError:
-        return True
-    return head.revision > revision or any(
-        c.revision == revision and c.event == "diagnosis_published" for c in head.checkpoints
-    )
+def gate(
+    runs: "CorpusRuns", config: ReprocessingConfig, provider: str, cases: int, viano: VianoResource | None
+) -> str | None:
+    """Return why a provider may not work on so many cases by itself; `viano` opens it when it is not open."""
+    session = runs.session
+    if provider != session.gateway.profile and viano is not None:
+        session = viano.session(provider=provider)
+    remote = any(link.provider.remote for link in session.gateway.links)
+    return refusal(runs.folder, config, remote=remote, provider=provider, cases=cases)
 
 
-def _dispatch(
-    instance: dg.DagsterInstance, run_id: str, keys: list[str], number: int, threads: int
-) -> list[dg.RunRequest]:
-    add_keys(instance, keys)
-    order = instance.get_dynamic_partitions(PARTITION_SET)
-    return [
-        dg.RunRequest(
-            run_key=f"{run_id}:{number}:{first}",
-            job_name="analyse_case",
-            run_config={"ops": {"case_chain": {"config": {"threads": threads}}}},
-            tags={
-                CORPUS_RUN: run_id,
-                "viano/attempt": str(number),
-                "dagster/asset_partition_range_start": first,
-                "dagster/asset_partition_range_end": last,
-            },
+@dg.op(description="Reprocess and judge every built corpus that changed, within this run.")
+def reprocess(context: dg.OpExecutionContext, viano: VianoResource) -> None:
+    """Carry each corpus as far as it goes; what is wrong with one is said and stops no other."""
+    failed: dict[str, str] = {}
+    with run_lock(context.instance.root_directory, context.run_id):
+        session = viano.session()
+        for path in sorted((Path(viano.home) / "corpora").glob("*/corpus.json")):
+            name = path.parent.name
+            try:
+                note = _reprocessed(context, viano, session, name)
+            except VianoError as error:
+                note = failed[name] = str(error)
+            context.log.info("%s: %s", name, note)
+        sync_home(Path(viano.home), context.instance)
+    if failed:
+        raise dg.Failure(
+            f"{len(failed)} corpora could not go on", metadata=to_metadata(failed), allow_retries=False
         )
-        for first, last in contiguous(keys, order)
-    ]
+
+
+def _reprocessed(context: dg.OpExecutionContext, viano: VianoResource, session: Session, name: str) -> str:
+    from resources.corpus_runs import CorpusRuns  # noqa: PLC0415  # loads duckdb and scipy only when it runs
+
+    config = ReprocessingConfig.load(session.config / "corpus.local.toml")
+    folder = CorpusFolder(Path(viano.home), name)
+    owner = Owner(folder)
+    with owner.held():
+        open_ = folder.open_run()
+        begun = None if open_ is None else folder.run_document(open_)
+        own = session if begun is None else viano.session(provider=begun["provider"])
+        runs = CorpusRuns(own, name, owner)
+        if begun is None:
+            reason = unwanted(runs, config)
+        else:
+            reason = gate(runs, config, begun["provider"], len(begun["cases"]), None)
+        if reason is not None:
+            return reason
+        run_id = open_ or runs.start()
+        outcomes = runs.work(
+            run_id,
+            threads=config.threads,
+            told=lambda item, done, total: context.log.info(
+                "%d of %d  %s  %s", done, total, item.key, item.code or item.status
+            ),
+        )
+        as_it_stands = datetime.now(UTC) >= patience_ends(runs.run(run_id), config)
+        waiting = [item for item in outcomes if item.waits]
+        if waiting and not as_it_stands:
+            return f"{run_id}: {len(waiting)} cases wait, the first until {waiting[0].not_before}"
+        figures = runs.judge(run_id, outcomes, as_it_stands=as_it_stands, told=context.log.info)
+    if name not in context.instance.get_dynamic_partitions(CORPORA):
+        context.instance.add_dynamic_partitions(CORPORA, [name])
+    context.log_event(
+        dg.AssetMaterialization(EVALUATION, partition=name, metadata=evaluation_metadata(folder, figures))
+    )
+    return f"{run_id} judged: {figures['cases']} cases, {figures['failed']} without diagnosis"
+
+
+@dg.job(executor_def=dg.in_process_executor, description="Reprocess and judge the corpora that changed.")
+def reprocess_corpora() -> None:
+    """Reprocess every corpus that changed."""
+    reprocess()
+
+
+nightly_corpora = dg.ScheduleDefinition(
+    name="nightly_corpora",
+    job=reprocess_corpora,
+    cron_schedule="0 1 * * *",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+)
 
 
 CORPUS_SENSORS = [corpus_reprocess]
-CORPUS_JOBS: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [judge_corpus, maintain_index]
-CORPUS_SCHEDULES = [nightly_index]
+CORPUS_JOBS: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [
+    judge_corpus,
+    maintain_index,
+    reprocess_corpora,
+]
+CORPUS_SCHEDULES = [nightly_index, nightly_corpora]

@@ -6,11 +6,13 @@ Each requests at most `PER_TICK` runs a tick. (Annotations are not postponed her
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import dagster as dg
 
 from resources.dagster_viano import VianoResource
 from resources.run_lock import forget_ended, worker_is_dead
+from viano_assets.assets.corpus import CORPORA, built_corpora, corpora
 from viano_assets.assets.specs import case_revisions
 from viano_assets.automation.heads import newest_heads
 from viano_assets.automation.jobs import analyse_case
@@ -31,10 +33,10 @@ LONGEST_PAUSE_S = 3_600.0
     name="register_cases",
     minimum_interval_seconds=10,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Adds a partition for every case revision in the home.",
+    description="Adds a partition for every case revision and every built corpus in the home.",
 )
 def register_cases(context: dg.SensorEvaluationContext, viano: VianoResource) -> dg.SensorResult:
-    """Add the keys of new cases and revisions, in the order of case ids."""
+    """Add the keys of new cases and revisions, in the order of case ids, and of new corpora."""
     store = viano.session().store
     known = set(context.instance.get_dynamic_partitions(PARTITION_SET))
     wanted = [
@@ -43,9 +45,13 @@ def register_cases(context: dg.SensorEvaluationContext, viano: VianoResource) ->
         for number in range(1, head.revision + 1)
     ]
     new = [key for key in wanted if key not in known]
-    if not new:
+    judged = set(context.instance.get_dynamic_partitions(CORPORA))
+    names = [name for name in built_corpora(Path(viano.home)) if name not in judged]
+    added = [case_revisions.build_add_request(new)] if new else []
+    added += [corpora.build_add_request(names)] if names else []
+    if not added:
         return dg.SensorResult(skip_reason="no new case")
-    return dg.SensorResult(dynamic_partitions_requests=[case_revisions.build_add_request(new)])
+    return dg.SensorResult(dynamic_partitions_requests=added)
 
 
 @dg.sensor(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from viano_assets.cli.options import Output, common, emit
-from viano_assets.evaluation.corpus import Corpus, build_corpus, corpus_named, corpus_of_folder, find_corpora
+from viano_assets.cli.options import Output, common, emit, one_line
+from viano_assets.errors import BlockedError, InputError, VianoError
+from viano_assets.evaluation.corpus import Corpora, build_corpus, corpus_named, corpus_of_folder, find_corpora
+from viano_assets.evaluation.gate import ReprocessingConfig, patience_ends
+from viano_assets.evaluation.owner import Owner
 from viano_assets.evaluation.recipes import archive_cache
-from viano_assets.evaluation.stored import CorpusFolder, check_corpus_name, read_document
+from viano_assets.evaluation.stored import CorpusFolder, is_whole, read_document
 
 if TYPE_CHECKING:
-    from resources.corpus_runs import Outcome
+    from resources.corpus_runs import CorpusRuns, Outcome
+
+EXIT_OPEN = 3
+"""Status when cases have no diagnosis, or a run is not judged because cases wait."""
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
@@ -23,7 +31,7 @@ def corpus() -> None:
     """Build, run and report known-bug corpora."""
 
 
-def _corpora(home: Path) -> dict[str, Corpus]:
+def _corpora(home: Path) -> Corpora:
     return find_corpora(home / "config" / "corpora")
 
 
@@ -33,21 +41,35 @@ def list_(out: Output) -> None:
     """List the known corpora and what the home holds of them."""
     known = _corpora(out.home)
     held = out.home / "corpora"
-    names = set(known) | {p.parent.name for p in held.glob("*/corpus.json")}
+    refused = {name: str(error) for name, error in known.refused.items()}
     rows: list[dict[str, Any]] = []
-    for name in sorted(names):
-        folder = CorpusFolder(out.home, name)
-        built = folder.built()
+    for name in sorted(set(known) | {p.parent.name for p in held.glob("*/corpus.json")}):
+        try:
+            folder = CorpusFolder(out.home, name)
+            built = folder.built()
+            problems = [str(error) for error in folder.problems()]
+        except VianoError as error:
+            refused[name] = str(error)
+            continue
         rows.append(
             {
                 "corpus": name,
                 "title": known[name].spec.title if name in known else "",
                 "built": len(built["bugs"]) if built else 0,
                 "runs": folder.run_ids(),
+                "problems": problems,
             }
         )
     lines = [f"{r['corpus']:<20} {r['built']:>4} cases  {len(r['runs']):>3} runs  {r['title']}" for r in rows]
-    emit(out, {"corpora": rows}, "\n".join(lines) or "No corpus is known.")
+    emit(
+        out,
+        {"corpora": rows, "left_out": [{"corpus": n, "message": m} for n, m in sorted(refused.items())]},
+        "\n".join(lines) or "No corpus is known.",
+    )
+    for name, message in sorted(refused.items()):
+        click.echo(f"left out: {one_line(name)}: {one_line(message)}", err=True)
+    for problem in [problem for row in rows for problem in row["problems"]]:
+        click.echo(f"damaged: {one_line(problem)}", err=True)
 
 
 @corpus.command()
@@ -82,27 +104,139 @@ def build(out: Output, name: str, folder: Path | None, cache: Path | None, only:
 @click.argument("name")
 @click.option("--provider", help="Provider profile (default: the one the configuration names).")
 @click.option("--threads", type=click.IntRange(1, 64), default=2, show_default=True, help="Cases at once.")
-@click.option("--only", multiple=True, help="A bug id; may be given several times.")
+@click.option("--only", multiple=True, help="A bug id; may be given several times. Makes a partial run.")
+@click.option("--new", is_flag=True, help="Leave a run that was not finished and start another.")
+@click.option("--as-it-stands", is_flag=True, help="Judge also while a provider has put cases off.")
 @common
-def run(out: Output, name: str, provider: str | None, threads: int, only: tuple[str, ...]) -> None:
+def run(
+    out: Output,
+    name: str,
+    provider: str | None,
+    threads: int,
+    only: tuple[str, ...],
+    new: bool,
+    as_it_stands: bool,
+) -> None:
     """Analyse every case of corpus NAME in new revisions, judge them, write the report.
 
-    A run that was interrupted is continued; finished cases are not repeated.
+    A run that was interrupted is continued with its provider and its cases; finished cases are not repeated.
+    Exit status 3 when a case has no diagnosis, or is put off and the run is not judged yet.
     """
     from resources.corpus_runs import CorpusRuns  # noqa: PLC0415
     from resources.session import Session  # noqa: PLC0415
 
-    runs = CorpusRuns(Session.open(out.home, provider=provider), check_corpus_name(name))
-    unfinished = runs.open_run()
-    run_id = unfinished or runs.start(only=only)
-    click.echo(f"{'Continuing' if unfinished else 'Starting'} {run_id}", err=True)
-
-    def told(item: Outcome, done: int, total: int) -> None:
-        click.echo(f"{done:>4} of {total}  {item.bug_id:<28} {item.code or item.status}", err=True)
-
-    outcomes = runs.work(run_id, threads=threads, told=told)
-    figures = runs.judge(run_id, outcomes)
+    folder = CorpusFolder(out.home, name)
+    owner = Owner(folder)
+    with owner.held():
+        run_id = None if new else folder.open_run()
+        begun = None if run_id is None else folder.run_document(run_id)
+        if begun is not None:
+            check_continued(begun, provider, only)
+            provider = begun["provider"]
+        runs = CorpusRuns(Session.open(out.home, provider=provider), name, owner)
+        run_id = run_id or runs.start(only=only)
+        stored = runs.run(run_id)
+        _tell_run(runs, stored, continued=begun is not None)
+        outcomes = runs.work(run_id, threads=threads, told=_tell_outcome)
+        config = ReprocessingConfig.load(runs.session.config / "corpus.local.toml")
+        until = patience_ends(stored, config)
+        as_it_stands = as_it_stands or datetime.now(UTC) >= until
+        if not as_it_stands:
+            _check_put_off(stored, outcomes, until)
+        figures = _judged(runs, run_id, outcomes, as_it_stands=as_it_stands)
     emit(out, figures, _text(runs.folder, figures))
+    raise SystemExit(EXIT_OPEN if figures["failed"] else 0)
+
+
+@corpus.command()
+@click.argument("name")
+@click.option("--run", "run_id", help="A run (default: the newest).")
+@click.option("--as-it-stands", is_flag=True, help="Judge although cases could still go on.")
+@common
+def judge(out: Output, name: str, run_id: str | None, as_it_stands: bool) -> None:
+    """Judge a run of corpus NAME, also again, from what its cases are now; no case is worked on.
+
+    Exit status 3 when a case has no diagnosis.
+    """
+    from resources.corpus_runs import CorpusRuns  # noqa: PLC0415
+    from resources.session import Session  # noqa: PLC0415
+
+    folder = CorpusFolder(out.home, name)
+    ids = folder.run_ids()
+    if not ids:
+        raise InputError("no_run", "the corpus has no run", where=name, hint=f"viano corpus run {name}")
+    stored = folder.run_document(run_id or ids[-1])
+    runs = CorpusRuns(Session.open(out.home), name)
+    figures = _judged(runs, stored["run_id"], (), as_it_stands=as_it_stands)
+    emit(out, figures, _text(runs.folder, figures))
+    raise SystemExit(EXIT_OPEN if figures["failed"] else 0)
+
+
+def check_continued(begun: Mapping[str, Any], provider: str | None, only: Sequence[str]) -> None:
+    """Check that what the user asks for is what a run that is to be continued does.
+
+    Raises:
+        InputError: `corpus_run_differs`.
+    """
+    cases = sorted(begun["cases"].keys() | begun["unreadable"].keys())
+    asked, has = "", ""
+    if provider is not None and provider != begun["provider"]:
+        asked, has = f"provider {provider}", f"provider {begun['provider']}"
+    elif only and sorted(set(only)) != cases:
+        asked, has = f"cases {', '.join(sorted(set(only)))}", f"{len(cases)} cases"
+    if asked:
+        raise InputError(
+            "corpus_run_differs",
+            f"an unfinished run has {has}, asked for was {asked}",
+            where=begun["run_id"],
+            hint=f"finish it: viano corpus run {begun['corpus']}; or leave it: the same command with --new",
+        )
+
+
+def _tell_run(runs: CorpusRuns, stored: Mapping[str, Any], *, continued: bool) -> None:
+    known = len(runs.built["bugs"])
+    cases = len(stored["cases"]) + len(stored["unreadable"])
+    partial = "" if is_whole(stored) else f" (partial: {cases} of {known} cases)"
+    verb = "Continuing" if continued else "Starting"
+    click.echo(f"{verb} {stored['run_id']} with provider {stored['provider']}{partial}", err=True)
+    for bug_id, code in sorted(stored["unreadable"].items()):
+        click.echo(f"  left out  {one_line(bug_id):<28} {code}", err=True)
+
+
+def _tell_outcome(item: Outcome, done: int, total: int) -> None:
+    click.echo(f"{done:>4} of {total}  {one_line(item.bug_id):<28} {item.code or item.status}", err=True)
+
+
+def _check_put_off(stored: Mapping[str, Any], outcomes: Sequence[Outcome], until: datetime) -> None:
+    """Say which cases a provider put off until when; a run with such cases is not judged yet.
+
+    Raises:
+        BlockedError: `corpus_run_waits`.
+    """
+    waiting = [item for item in outcomes if item.waits]
+    for item in waiting:
+        due = f"waits until {item.not_before}" if item.not_before else "waits"
+        click.echo(f"  {due}  {one_line(item.bug_id)}: {one_line(item.message)}", err=True)
+    if waiting:
+        raise BlockedError(
+            "corpus_run_waits",
+            f"a provider put {len(waiting)} cases off; the run is not judged yet",
+            where=stored["run_id"],
+            hint=f"run the same command again when they are due (after {until:%Y-%m-%d %H:%M} UTC it judges "
+            f"without them), or: viano corpus judge {stored['corpus']} --as-it-stands",
+        )
+
+
+def _judged(
+    runs: CorpusRuns, run_id: str, outcomes: Sequence[Outcome], *, as_it_stands: bool
+) -> dict[str, Any]:
+    click.echo(f"judging {run_id} …", err=True)
+    return runs.judge(
+        run_id,
+        outcomes,
+        as_it_stands=as_it_stands,
+        told=lambda text: click.echo(f"  {one_line(text)}", err=True),
+    )
 
 
 @corpus.command()
@@ -111,24 +245,31 @@ def run(out: Output, name: str, provider: str | None, threads: int, only: tuple[
 @common
 def report(out: Output, name: str, run_id: str | None) -> None:
     """Show the report of the last run of corpus NAME."""
-    from viano_assets.errors import InputError  # noqa: PLC0415
-
     folder = CorpusFolder(out.home, name)
-    judged = [one for one in folder.run_ids() if folder.run(one, "summary.json").is_file()]
+    judged = folder.judged_ids()
     chosen = run_id or (judged[-1] if judged else None)
     if chosen is None or chosen not in judged:
         raise InputError(
             "no_report", "there is no judged run", where=run_id or name, hint=f"viano corpus run {name}"
         )
     figures = read_document(folder.run(chosen, "summary.json"))
-    emit(out, figures, folder.run(chosen, "report.md").read_text(encoding="utf-8"))
+    text = folder.run(chosen, "report.md")
+    if not text.is_file():
+        raise InputError(
+            "no_report",
+            "the run has no report",
+            where=str(text),
+            hint=f"viano corpus judge {name} --run {chosen} writes it again",
+        )
+    emit(out, figures, text.read_text(encoding="utf-8", errors="replace"))
 
 
 def _text(folder: CorpusFolder, figures: dict[str, Any]) -> str:
     confirmed = f"confirmed {figures['confirmed']} of {figures['defects']} defects"
     controls = f"controls: {figures['controls_right']} of {figures['controls']} judged rightly"
     lines = [
-        f"{figures['run_id']}: {figures['cases']} cases, {figures['failed']} without diagnosis",
+        f"{figures['run_id']}: {figures['cases']} cases, {figures['failed']} without diagnosis"
+        + ("" if figures["whole"] else " (partial run)"),
         f"{confirmed}, {figures['confirmed_right']} rightly",
         f"{controls}, {figures['overclaims']} overclaims",
     ]

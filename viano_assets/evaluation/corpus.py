@@ -11,20 +11,24 @@ import json
 import re
 import tempfile
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from viano_assets.canonical import canonical_json, sha256_hex
-from viano_assets.case.intake import import_case
+from viano_assets.case.inputs import Role
+from viano_assets.case.intake import import_case, prepared_inputs
+from viano_assets.case.lifecycle import Lifecycle
 from viano_assets.case.ports import CaseStore
 from viano_assets.data_files import CONFIG
-from viano_assets.errors import BlockedError, ConfigurationError, InputError
+from viano_assets.errors import BlockedError, ConfigurationError, InputError, PackageError, VianoError
 from viano_assets.evaluation.gold import Gold, read_gold
 from viano_assets.evaluation.recipes import RecipeEntry, archive_for, read_entries
 from viano_assets.evaluation.stored import CorpusFolder, check_corpus_name, content_hash, write_document
+from viano_assets.package.model import Head
 
 ROLES = ("diagnostics", "source")
 Told = Callable[[str], None]
@@ -71,19 +75,35 @@ class Built(NamedTuple):
     sha256: str
 
 
-def find_corpora(*folders: Path) -> dict[str, Corpus]:
-    """Return the corpora of `config/corpora` and of further folders, by name; later ones win."""
-    found = {}
+class Corpora(dict[str, Corpus]):
+    """Corpora by name; `refused` holds why a file beside them is none, by its stem."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: dict[str, VianoError] = {}
+
+
+def find_corpora(*folders: Path) -> Corpora:
+    """Return the corpora of `config/corpora` and of further folders, by name; later ones win.
+
+    A file that cannot be used stops no other; it stands in `refused`.
+    """
+    found = Corpora()
+    paths: dict[str, Path] = {}
     for folder in (CONFIG / "corpora", *folders):
-        for path in sorted(folder.glob("*.toml")) if folder.is_dir() else []:
-            found[path.stem] = _read_spec(path)
-    return dict(sorted(found.items()))
+        paths |= {path.stem: path for path in sorted(folder.glob("*.toml"))} if folder.is_dir() else {}
+    for name, path in sorted(paths.items()):
+        try:
+            found[name] = _read_spec(path)
+        except (ConfigurationError, InputError) as error:
+            found.refused[name] = error
+    return found
 
 
 def _read_spec(path: Path) -> Corpus:
     try:
         spec = CorpusSpec.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, ValidationError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise ConfigurationError(
             "corpus_invalid", str(error).split("\n", 1)[0], where=str(path), hint="see docs/evaluation.md"
         ) from error
@@ -105,7 +125,7 @@ def read_bugs(corpus: Corpus) -> list[Bug]:
     """Return the bugs of a corpus, ordered by id.
 
     Raises:
-        InputError: `bug_invalid`, `gold_invalid`, `recipe_invalid`, naming the file.
+        InputError: `bug_invalid`, `gold_invalid`, `recipe_invalid`, naming the file; `duplicate_bug`.
     """
     if corpus.spec.kind == "recipe":
         entries = read_entries(corpus.base / str(corpus.spec.entries))
@@ -117,7 +137,23 @@ def read_bugs(corpus: Corpus) -> list[Bug]:
         raise InputError(
             "corpus_empty", "there is no known bug", where=corpus.name, hint="see docs/evaluation.md"
         )
+    _check_distinct(bugs)
     return sorted(bugs, key=lambda bug: bug.bug_id)
+
+
+def _check_distinct(bugs: Sequence[Bug]) -> None:
+    """Refuse bugs that would share a case: ids that are the same, or become the same case id."""
+    seen: dict[str, str] = {}
+    for bug in bugs:
+        name = bug.case_id.casefold()
+        if name in seen:
+            raise InputError(
+                "duplicate_bug",
+                f"the bugs {seen[name]!r} and {bug.bug_id!r} would be one case",
+                where=bug.case_id,
+                hint="give each bug an id of its own; letters, digits, '.', '_' and '-' are kept",
+            )
+        seen[name] = bug.bug_id
 
 
 def _bug_of_entry(entry: RecipeEntry) -> Bug:
@@ -208,17 +244,15 @@ def build_corpus(
     skipped: list[tuple[str, str, str]] = []
     for number, bug in enumerate([bug for bug in bugs if not only or bug.bug_id in only], 1):
         try:
-            if bug.case_id in store.case_ids():
-                _check_same(known.get(bug.bug_id), bug)
-                known[bug.bug_id] = _record(bug)
+            if _is_there(store, bug):
+                known[bug.bug_id] = _present(store, bug, known.get(bug.bug_id), cache)
                 present += 1
             else:
-                _import(store, bug, cache)
-                known[bug.bug_id] = _record(bug)
+                known[bug.bug_id] = _import(store, bug, cache)
                 _write(folder, corpus.name, known)
                 imported += 1
                 told(f"{number} of {len(only) or len(bugs)}: {bug.bug_id} imported")
-        except (InputError, BlockedError) as error:
+        except (InputError, BlockedError, PackageError) as error:
             skipped.append((bug.bug_id, error.code, error.message))
             told(f"{bug.bug_id} left out: {error}")
     return Built(imported, present, tuple(skipped), _write(folder, corpus.name, known))
@@ -233,14 +267,51 @@ def _write(folder: CorpusFolder, name: str, known: dict[str, dict[str, Any]]) ->
     return digest
 
 
-def _record(bug: Bug) -> dict[str, Any]:
+def case_inputs(head: Head) -> list[list[str]]:
+    """Return role and SHA-256 of every input of a case, sorted: what tells whose case it is."""
+    return sorted([path.split("/")[1], sha256] for path, sha256 in head.raw_inputs().items())
+
+
+def check_inputs(head: Head, bug: Mapping[str, Any]) -> None:
+    """Check that a case has the inputs that a bug of a built corpus was imported with.
+
+    Args:
+        head: the case.
+        bug: the entry of `corpus.json`.
+
+    Raises:
+        InputError: `case_not_of_corpus`: gold would judge a case that it says nothing about.
+    """
+    if case_inputs(head) != bug.get("inputs"):
+        raise _foreign(head.case_id)
+
+
+def _foreign(case_id: str) -> InputError:
+    return InputError(
+        "case_not_of_corpus",
+        "the home's case of this name has other inputs than the known bug",
+        where=case_id,
+        hint="build the corpus in a home of its own, or give the bug another id and build again",
+    )
+
+
+def _record(bug: Bug, inputs: list[list[str]]) -> dict[str, Any]:
     places = [place.model_dump(mode="json") for place in bug.gold.locations]
     return {
         "bug_id": bug.bug_id, "case_id": bug.case_id, "sha256": bug.sha256, **bug.facts, "locations": places,
+        "inputs": inputs,
     }  # fmt: skip
 
 
-def _check_same(known: dict[str, Any] | None, bug: Bug) -> None:
+def _is_there(store: CaseStore, bug: Bug) -> bool:
+    """Tell whether the home has the case; an import that stopped halfway has to be repeated."""
+    if bug.case_id not in store.case_ids():
+        return False
+    return store.latest(bug.case_id).manifest.lifecycle != Lifecycle.RECEIVED.value
+
+
+def _present(store: CaseStore, bug: Bug, known: dict[str, Any] | None, cache: Path) -> dict[str, Any]:
+    """Return the record of a bug whose case the home has, after checking that it is this bug's."""
     if known is not None and known["sha256"] != bug.sha256:
         raise InputError(
             "bug_changed",
@@ -248,30 +319,49 @@ def _check_same(known: dict[str, Any] | None, bug: Bug) -> None:
             where=bug.bug_id,
             hint="use a fresh home for the changed corpus",
         )
+    inputs = None if known is None else known.get("inputs")
+    if inputs is None:
+        with _inputs_of(bug, cache) as files, prepared_inputs(files) as prepared:
+            inputs = sorted([item.role, item.described().sha256] for item in prepared)
+    record = _record(bug, inputs)
+    check_inputs(store.latest(bug.case_id), record)
+    return record
 
 
-def _import(store: CaseStore, bug: Bug, cache: Path) -> None:
+@contextmanager
+def _inputs_of(bug: Bug, cache: Path) -> Iterator[list[tuple[Role, Path]]]:
+    """Yield the files that the bug's case is imported from."""
     source = archive_for(bug.entry, cache) if bug.entry is not None else bug.inputs.get("source")
     with tempfile.TemporaryDirectory(prefix="viano-corpus-") as folder:
         report = bug.report
         if report is None:
             report = Path(folder) / "report.md"
             report.write_text(bug.report_text or "", encoding="utf-8")
-        import_case(
+        files = {"report": report, "diagnostics": bug.inputs.get("diagnostics"), "source": source}
+        yield [(cast("Role", role), path) for role, path in files.items() if path is not None]
+
+
+def _import(store: CaseStore, bug: Bug, cache: Path) -> dict[str, Any]:
+    with _inputs_of(bug, cache) as inputs:
+        files = {str(role): path for role, path in inputs}
+        head = import_case(
             store,
             case_id=bug.case_id,
-            report=report,
-            diagnostics=bug.inputs.get("diagnostics"),
-            source=source,
+            report=files["report"],
+            diagnostics=files.get("diagnostics"),
+            source=files.get("source"),
         )
+    return _record(bug, case_inputs(head))
 
 
-def corpus_named(name: str, corpora: dict[str, Corpus]) -> Corpus:
+def corpus_named(name: str, corpora: Corpora) -> Corpus:
     """Return one corpus.
 
     Raises:
-        InputError: `unknown_corpus`.
+        InputError: `unknown_corpus`; ConfigurationError: what its file was refused for.
     """
+    if name in corpora.refused:
+        raise corpora.refused[name]
     if name not in corpora:
         raise InputError(
             "unknown_corpus",

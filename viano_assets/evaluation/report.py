@@ -6,13 +6,24 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from viano_assets.errors import PackageError
 from viano_assets.evaluation import scoring
 from viano_assets.evaluation.calibration import LEVELS, MIN_DECIDED, interval, stored_levels
 from viano_assets.evaluation.correctness import RANKS
-from viano_assets.evaluation.stored import CorpusFolder, read_document, write_bytes, write_document
+from viano_assets.evaluation.stored import (
+    CorpusFolder,
+    is_whole,
+    read_document,
+    write_bytes,
+    write_document,
+)
+from viano_assets.phases.markdown import code, escape
 
 JUDGED = ("file_any_1", "file_any_5", "symbol_any_1", "symbol_any_5", "row_any_1", "verdict_correct")
 """Columns that two runs are compared in."""
+
+PICTURES = ("reliability", "risk-coverage", "units")
+"""Names of the plots: rates per level, risk over coverage, budget versus correctness."""
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -48,18 +59,29 @@ def summary(rows: Rows) -> dict[str, Any]:
 
 
 def write_report(
-    folder: CorpusFolder, run: Mapping[str, Any], rows: Rows, snapshot: Mapping[str, Any]
+    folder: CorpusFolder,
+    run: Mapping[str, Any],
+    rows: Rows,
+    snapshot: Mapping[str, Any],
+    unfinished: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Write `report.md`, its plots and `summary.json`; return the summary."""
+    """Write `report.md`, its plots and `summary.json`; return the summary.
+
+    `unfinished` are the bugs whose cases could still go on when they were judged.
+    """
     own = [row for row in rows if row["predictor"] == scoring.VIANO]
-    before = previous(folder, str(run["run_id"]))
+    earlier, before = previous(folder, run)
     compared = compare(before, own)
+    whole = is_whole(run)
     figures = {
         **summary(own),
         "run_id": run["run_id"],
         "corpus": run["corpus"],
-        "snapshot_id": snapshot["snapshot_id"],
-        "compared_with": before[0]["run_id"] if before else None,
+        "provider": run["provider"],
+        "whole": whole,
+        "unfinished": list(unfinished),
+        "snapshot_id": snapshot["snapshot_id"] if whole else None,
+        "compared_with": earlier,
         "worse": sorted(name for name, test in compared.items() if test.is_worse),
     }
     text = _markdown(run, rows, own, snapshot, figures, compared)
@@ -71,10 +93,20 @@ def write_report(
     return figures
 
 
-def previous(folder: CorpusFolder, run_id: str) -> list[Mapping[str, Any]]:
-    """Return Viano's rows of the last judged run before `run_id`; empty when there is none."""
-    earlier = [name for name in folder.judged_ids() if name < run_id]
-    return own_rows(folder, earlier[-1]) if earlier else []
+def previous(folder: CorpusFolder, run: Mapping[str, Any]) -> tuple[str | None, list[Mapping[str, Any]]]:
+    """Return the last whole judged run of the same provider before `run`, with Viano's rows.
+
+    One whose scores are damaged is passed over; (None, []) when there is none.
+    """
+    for earlier in reversed(folder.runs_of(str(run["provider"]), before=str(run["run_id"]))):
+        run_id = str(earlier["run_id"])
+        try:
+            if folder.run(run_id, "scores.json").is_file() and (rows := own_rows(folder, run_id)):
+                compare(rows, rows)
+                return run_id, rows
+        except (PackageError, KeyError):
+            continue
+    return None, []
 
 
 def own_rows(folder: CorpusFolder, run_id: str) -> list[Mapping[str, Any]]:
@@ -103,12 +135,12 @@ def _markdown(
     coverage = share((figures["confirmed"], figures["defects"]))
     right = share((figures["confirmed_right"], figures["confirmed"]))
     controls = share(scoring.rate(control_rows, "verdict_correct"))
-    pictures = ("reliability", "risk-coverage", "units")
     lines = [
         f"# Corpus {run['corpus']}, run {run['run_id']}",
         "",
-        f"{what}, provider `{run['provider']}`, {versions}, {hashes}.",
+        f"{what}, provider {code(str(run['provider']))}, {versions}, {hashes}.",
         "",
+        *_reservations(run, figures),
         f"- confirmed: {coverage} of the defects (coverage); right among them: {right}",
         f"- controls judged rightly: {controls}; overclaims: {figures['overclaims']}",
         f"- without diagnosis: {figures['failed']}; evidence that does not verify: {figures['not_grounded']}",
@@ -125,14 +157,35 @@ def _markdown(
         "",
         *_calibration(snapshot),
         "",
-        " ".join(f"![{name}]({name}.png)" for name in pictures),
+        " ".join(f"![{name}]({name}.png)" for name in PICTURES),
     ]
     if compared:
-        lines += ["", f"## Against {figures['compared_with']} (McNemar, exact)", ""]
+        same = "the last whole run of this provider profile before this one"
+        lines += ["", f"## Against {figures['compared_with']} (McNemar, exact)", "", f"It is {same}.", ""]
         lines += ["| column | better | worse | cases | p |", "| --- | --- | --- | --- | --- |"]
         lines += [f"| {n} | {t.better} | {t.worse} | {t.both} | {t.p:.3f} |" for n, t in compared.items()]
     lines += ["", "## Cases", "", *_cases(own)]
     return "\n".join(lines) + "\n"
+
+
+def _reservations(run: Mapping[str, Any], figures: Mapping[str, Any]) -> list[str]:
+    lines = []
+    if not figures["whole"]:
+        lines.append(
+            "Partial run (`--only`): no diagnosis quotes its rates and no later run is compared with it."
+        )
+    if figures["unfinished"]:
+        names = ", ".join(map(escape, figures["unfinished"]))
+        lines.append(
+            f"Judged before its end; not finished: {names}. To judge it again: "
+            f"`viano corpus judge {run['corpus']} --run {run['run_id']}`"
+        )
+    return [part for line in lines for part in (line, "")]
+
+
+def without_pictures(text: str) -> str:
+    """Return a report without its links to picture files, for a page that shows the plots by themselves."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("!["))
 
 
 def _places(rows: Rows) -> list[str]:
@@ -161,7 +214,9 @@ def _strata(own: Rows) -> list[str]:
             names = ("root_cause_correct", "file_any_1", "symbol_any_1", "row_any_1", "verdict_correct")
             cells = [f"{right}/{n}" if n else "–" for right, n in (scoring.rate(chosen, m) for m in names)]
             confirmed = sum(bool(row["confirmed"]) for row in chosen)
-            lines.append(f"| {column} {value} | {len(chosen)} | {confirmed} | " + " | ".join(cells) + " |")
+            lines.append(
+                f"| {column} {escape(value)} | {len(chosen)} | {confirmed} | " + " | ".join(cells) + " |"
+            )
     return lines
 
 
@@ -201,7 +256,8 @@ def _cases(own: Rows) -> list[str]:
         hits = " | ".join(mark[row[name]] for name in ("file_any_1", "symbol_any_1", "row_any_1"))
         confidence = row["effective_confidence"] or "–"
         lines.append(
-            f"| {row['bug_id']} | {row['verdict']} | {answer} | {confidence} | {hits} | {row.get('units')} |"
+            f"| {escape(row['bug_id'])} | {escape(row['verdict'])} | {escape(answer)} | {escape(confidence)} "
+            f"| {hits} | {row.get('units')} |"
         )
     return lines
 

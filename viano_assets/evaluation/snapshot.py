@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from viano_assets.canonical import canonical_json, sha256_hex
+from viano_assets.errors import PackageError
 from viano_assets.evaluation.calibration import LEVELS, as_json, calibrate, stored_levels
-from viano_assets.evaluation.stored import CHOSEN, CorpusFolder, read_document, write_document
+from viano_assets.evaluation.stored import (
+    CHOSEN,
+    CorpusFolder,
+    read_document,
+    stored_corpora,
+    write_document,
+)
 
 SCHEMA = "calibration-snapshot-v2"
 """Form 1 had no `pooled_*` and the interval of the level alone; `stored_levels` reads both."""
@@ -54,15 +61,38 @@ def make_snapshot(
 
 
 def keep_snapshot(home: Path, snapshot: Mapping[str, Any]) -> Path:
-    """Store a snapshot and let new diagnoses of its provider quote it; an existing one is not rewritten."""
+    """Store a snapshot and let new diagnoses of its provider quote it; an existing one is not rewritten.
+
+    Only a run of the whole corpus is worth one. A damaged list of what is quoted is made again from the
+    stored snapshots.
+    """
     folder = CorpusFolder(home, str(snapshot["corpus"]))
     path = folder.root / "calibration" / f"{snapshot['snapshot_id']}.json"
     if not path.exists():
         write_document(path, snapshot)
     chosen = home / "corpora" / CHOSEN
-    names = read_document(chosen) if chosen.is_file() else {}
+    try:
+        names = read_document(chosen) if chosen.is_file() else {}
+    except PackageError:
+        names = _newest(home)
     write_document(chosen, {**names, str(snapshot["provider"]): str(path.relative_to(home / "corpora"))})
     return path
+
+
+def _newest(home: Path) -> dict[str, str]:
+    """Return per provider profile where its newest snapshot lies."""
+    found = [(item, folder) for folder in stored_corpora(home) for item in folder.snapshots()]
+    return {
+        item["provider"]: f"{folder.corpus}/calibration/{item['snapshot_id']}.json"
+        for item, folder in sorted(found, key=lambda pair: pair[0]["made_at"])
+    }
+
+
+def snapshot_before(folder: CorpusFolder, run: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the snapshot of the last whole run of the same provider before `run`; None without one."""
+    earlier = [item["run_id"] for item in folder.runs_of(str(run["provider"]), before=str(run["run_id"]))]
+    found = {item["run_id"]: item for item in folder.snapshots()}
+    return next((found[run_id] for run_id in reversed(earlier) if run_id in found), None)
 
 
 def drifted(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

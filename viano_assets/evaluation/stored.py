@@ -2,8 +2,9 @@
 
     corpora/<corpus>/corpus.json               name, content hash, the known bugs with their gold
     corpora/<corpus>/runs/<run>/run.json       what ran: cases, provider, prompts, code
-    corpora/<corpus>/runs/<run>/scores.json    the rows of the table `evaluations`
-    corpora/<corpus>/runs/<run>/report.md      with its plots beside it
+    corpora/<corpus>/runs/<run>/report.md      with its plots and summary.json beside it
+    corpora/<corpus>/runs/<run>/scores.json    the rows of the table `evaluations`; written last: with it
+                                               the run is judged
     corpora/<corpus>/calibration/<id>.json     snapshots, never changed
 
 These files are the truth; their rows in the evidence index are derived from them.
@@ -55,53 +56,174 @@ class CorpusFolder:
         self.root = home / "corpora" / corpus
 
     def built(self) -> dict[str, Any] | None:
-        """Return `corpus.json`, None before the corpus was built."""
+        """Return `corpus.json`, None before the corpus was built.
+
+        Raises:
+            PackageError: `evaluation_damaged`.
+        """
         path = self.root / "corpus.json"
-        return read_document(path) if path.is_file() else None
+        if not path.is_file():
+            return None
+        document = read_document(path)
+        if document["corpus"] != self.corpus:
+            raise damaged(path, f"it is the file of the corpus {document['corpus']!r}")
+        return document
 
     def run_ids(self) -> list[str]:
-        """Return the ids of the runs, oldest first."""
+        """Return the ids of the runs, oldest first; other folders are no runs."""
+        return [name for name in self._numbered() if self.run(name, "run.json").is_file()]
+
+    def _numbered(self) -> list[str]:
         folder = self.root / "runs"
-        return (
-            sorted(p.name for p in folder.iterdir() if (p / "run.json").is_file()) if folder.is_dir() else []
-        )
+        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        return sorted((n for n in names if self._number(n) is not None), key=lambda n: self._number(n) or 0)
+
+    def _number(self, name: str) -> int | None:
+        found = re.fullmatch(rf"{re.escape(self.corpus)}\.r([0-9]{{4,9}})", name, re.ASCII)
+        return int(found[1]) if found else None
 
     def judged_ids(self) -> list[str]:
         """Return the ids of the runs that were judged, oldest first."""
         return [run_id for run_id in self.run_ids() if self.run(run_id, "scores.json").is_file()]
 
+    def open_run(self) -> str | None:
+        """Return the id of the newest run when it was not judged, else None."""
+        ids = self.run_ids()
+        return ids[-1] if ids and not self.run(ids[-1], "scores.json").is_file() else None
+
     def next_run_id(self) -> str:
         """Return the id of a new run, `<corpus>.r0001` and so on."""
-        taken = self.run_ids()
-        return f"{self.corpus}.r{int(taken[-1].rsplit('r', 1)[1]) + 1 if taken else 1:04d}"
+        taken = self._numbered()
+        return f"{self.corpus}.r{(self._number(taken[-1]) or 0) + 1 if taken else 1:04d}"
+
+    def run_document(self, run_id: str) -> dict[str, Any]:
+        """Return the `run.json` of a run.
+
+        Raises:
+            InputError: `unknown_run`.
+            PackageError: `evaluation_damaged`.
+        """
+        path = self.run(run_id, "run.json")
+        if self._number(run_id) is None or not path.is_file():
+            raise InputError(
+                "unknown_run",
+                "the corpus has no such run",
+                where=run_id,
+                hint=f"known: {', '.join(self.run_ids()) or 'none'}",
+            )
+        return read_document(path)
+
+    def runs_of(self, provider: str, *, before: str | None = None) -> list[dict[str, Any]]:
+        """Return the `run.json` of the readable whole runs of a provider profile, oldest first.
+
+        Args:
+            provider: name of the profile.
+            before: only runs that are older than this one.
+        """
+        limit = None if before is None else self._number(before)
+        found = []
+        for run_id in self.run_ids():
+            if limit is None or (self._number(run_id) or 0) < limit:
+                with suppress(PackageError):
+                    found.append(self.run_document(run_id))
+        return [run for run in found if run["provider"] == provider and is_whole(run)]
 
     def run(self, run_id: str, name: str) -> Path:
         """Return the path of a run's file."""
         return self.root / "runs" / run_id / name
 
     def snapshots(self) -> list[dict[str, Any]]:
-        """Return the calibration snapshots, oldest first."""
-        folder = self.root / "calibration"
-        found = [read_document(path) for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
+        """Return the calibration snapshots, oldest first; a damaged one is left out, `problems` names it."""
+        found = []
+        for path in self._snapshot_paths():
+            with suppress(PackageError):
+                found.append(read_document(path, "snapshot"))
         return sorted(found, key=lambda item: (item["made_at"], item["snapshot_id"]))
 
+    def _snapshot_paths(self) -> list[Path]:
+        folder = self.root / "calibration"
+        return sorted(folder.glob("*.json")) if folder.is_dir() else []
 
-def read_document(path: Path) -> dict[str, Any]:
-    """Read a stored JSON object.
+    def problems(self) -> list[PackageError]:
+        """Return what is damaged of the corpus: its cases, its runs and scores, its snapshots."""
+        found = []
+        documents = [(self.root / "corpus.json", "")]
+        for run_id in self.run_ids():
+            documents += [
+                (self.run(run_id, name), "") for name in ("run.json", "scores.json", "summary.json")
+            ]
+        documents += [(path, "snapshot") for path in self._snapshot_paths()]
+        for path, kind in documents:
+            try:
+                if path.is_file():
+                    read_document(path, kind)
+            except PackageError as error:
+                found.append(error)
+        return found
+
+
+def is_whole(run: Mapping[str, Any]) -> bool:
+    """Say whether a run took every case of its corpus; a partial one measures nothing for others."""
+    return bool(run.get("whole", True))
+
+
+_SHAPES: Mapping[str, Mapping[str, type]] = {
+    "corpus.json": {"corpus": str, "sha256": str, "bugs": list},
+    "run.json": {
+        "run_id": str, "corpus": str, "corpus_sha256": str, "provider": str, "prompts_sha256": str,
+        "code_version": str, "fingerprint": str, "started_at": str, "cases": dict, "unreadable": dict,
+    },
+    "scores.json": {"rows": list},
+    "summary.json": {"run_id": str, "cases": int, "failed": int, "worse": list},
+    "snapshot": {"snapshot_id": str, "provider": str, "run_id": str, "made_at": str, "subjects": dict},
+}  # fmt: skip
+"""What the readers of a file rely on."""
+
+_ITEMS: Mapping[str, Mapping[str, type]] = {
+    "bugs": {"bug_id": str, "case_id": str, "sha256": str, "locations": list},
+    "rows": {"bug_id": str, "predictor": str},
+}
+
+
+def read_document(path: Path, kind: str = "") -> dict[str, Any]:
+    """Read a stored JSON object and check what its readers rely on.
+
+    Args:
+        path: the file.
+        kind: which shape it must have; empty takes its name.
 
     Raises:
         PackageError: `evaluation_damaged`.
     """
     try:
-        document: dict[str, Any] = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise PackageError(
-            "evaluation_damaged",
-            "a stored file of a corpus cannot be read",
-            where=str(path),
-            hint="remove it and run the corpus again",
-        ) from error
-    return document
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise damaged(path, type(error).__name__) from error
+    problem = _misshapen(document, _SHAPES.get(kind or path.name, {}))
+    if problem:
+        raise damaged(path, problem)
+    return dict(document)
+
+
+def _misshapen(document: Any, shape: Mapping[str, type]) -> str:
+    if not isinstance(document, dict):
+        return "it is no object"
+    for name, wanted in shape.items():
+        if not isinstance(document.get(name), wanted):
+            return f"{name!r} is missing or of another type"
+        if name in _ITEMS and any(_misshapen(item, _ITEMS[name]) for item in document[name]):
+            return f"an entry of {name!r} is incomplete"
+    return ""
+
+
+def damaged(path: Path, what: str) -> PackageError:
+    """Return the error `evaluation_damaged` about a stored file of a corpus."""
+    return PackageError(
+        "evaluation_damaged",
+        f"a stored file of a corpus cannot be read: {what}",
+        where=str(path),
+        hint="remove it; then build the corpus, or judge its run, again",
+    )
 
 
 def write_document(path: Path, document: Mapping[str, Any]) -> None:
