@@ -46,7 +46,7 @@ def row(case: BugCase, source: BugCase) -> Row:
     index = open_index(source)
     parts = ranked(index, tree(source), case.text, "", RANK_LIMIT, CAP)
     index.close()
-    symbols, files = parse_ranking(parts[0].content), parse_ranking(parts[1].content)
+    files, symbols = parse_ranking(parts[0].content), parse_ranking(parts[1].content)
     if symbols is None or files is None:
         raise ValueError(case.id)
     own = case.id == source.id

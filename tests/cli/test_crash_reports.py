@@ -93,7 +93,7 @@ def test_a_report_that_is_only_a_crash_is_analysed(form: str, tmp_path: Path) ->
         if "/evidence" in name and name.endswith(".json"):
             document = json.loads(store.read(head, name))
             for record in document.get("records", document.get("evidence", [document])):
-                if record.get("tool") == "source.rank" and not rows:
+                if record.get("tool") == "source.rank" and '"ranking": "symbols"' in record["content"]:
                     rows = [json.loads(line) for line in record["content"].split("\n")[1:]]
     assert rows
     assert f"/{path}".endswith(f"/{rows[0]['path']}")

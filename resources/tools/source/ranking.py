@@ -28,11 +28,14 @@ def ranked(
     cap: int,
     beside: Beside = NOTHING,
 ) -> list[Part]:
-    """Rank functions and files; returns the ranking of the functions, then that of the files."""
+    """Rank functions and files; returns the ranking of the files, then that of the functions.
+
+    In this order, so that what nobody read keeps the order of its own ranking among the places of a result.
+    """
     result = rank(index, root, f"{text}\n\n{focus}" if focus else text, limit, beside=beside)
     return [
-        _part("symbols", result.symbols, result.symbol_shape, cap),
         _part("files", result.files, result.file_shape, cap),
+        _part("symbols", result.symbols, result.symbol_shape, cap),
     ]
 
 

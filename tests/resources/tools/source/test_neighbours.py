@@ -11,8 +11,10 @@ from tests.resources.tools.source.conftest import Open
 from viano_assets.evidence.model import Completeness
 
 
-def _ranked(open_tree: Open, files: dict[str, str], text: str, part: int) -> dict[str, dict[str, float]]:
-    content = open_tree(files).rank({"text": text, "limit": 50}).drafts[part].content
+def _ranked(open_tree: Open, files: dict[str, str], text: str, name: str) -> dict[str, dict[str, float]]:
+    content = (
+        open_tree(files).rank({"text": text, "limit": 50}).drafts[("files", "symbols").index(name)].content
+    )
     return {e.get("symbol") or e["path"]: e["signals"] for e in map(json.loads, content.splitlines()[1:])}
 
 
@@ -46,7 +48,7 @@ class Lift {
 
 @pytest.mark.parametrize("language", sorted(OVERRIDES))
 def test_an_overriding_method_gains_from_what_the_base_promises(open_tree: Open, language: str) -> None:
-    found = _ranked(open_tree, OVERRIDES[language], "A pallet is not raised with care", 0)
+    found = _ranked(open_tree, OVERRIDES[language], "A pallet is not raised with care", "symbols")
     derived = next(name for name in found if name.startswith("Fork"))
     assert found[derived]["overrides"] > 0.9
     assert not any("overrides" in found[name] for name in found if name.startswith("Lift"))
@@ -80,7 +82,7 @@ IMPORTS = {
 @pytest.mark.parametrize("language", sorted(IMPORTS))
 def test_what_the_likely_file_imports_is_likelier_than_its_neighbour(open_tree: Open, language: str) -> None:
     files = IMPORTS[language]
-    found = _ranked(open_tree, files, "Stacking a pallet goes wrong", 1)
+    found = _ranked(open_tree, files, "Stacking a pallet goes wrong", "files")
     near = next(p for p in files if "/deep/a." in p.lower())
     far = next(p for p in files if "/deep/b." in p.lower())
     assert found[near]["imports"] == 1.0
@@ -97,7 +99,7 @@ def test_a_word_that_names_nothing_is_translated_by_the_comments_of_the_tree(ope
         "oven/draft.py": place,
         "oven/parts.py": "\n\n".join(other),
     }
-    found = _ranked(open_tree, files, "There is soot on the bread", 0)
+    found = _ranked(open_tree, files, "There is soot on the bread", "symbols")
     assert found["flue"]["synonyms"] > 0.5
     assert not any("synonyms" in s for name, s in found.items() if name.startswith("part_"))
 
@@ -112,7 +114,7 @@ def test_the_signature_of_an_overload_is_no_place(open_tree: Open) -> None:
     content = (
         open_tree({"yard/scale.py": code})
         .rank({"text": "`weigh` forgets the pallet, later"})
-        .drafts[0]
+        .drafts[1]
         .content
     )
     found = [(e["symbol"], e["lines"]) for e in map(json.loads, content.splitlines()[1:])]
@@ -134,7 +136,7 @@ def test_code_that_a_program_wrote_is_no_place(open_tree: Open, banner: str, *, 
         "yard/table.py": f"{banner}\ndef weigh_pallet(x):\n    return x\n",
         "yard/own.py": "def other(pallet):\n    return pallet\n",
     }
-    found = _ranked(open_tree, files, "`weigh_pallet` forgets the pallet", 0)
+    found = _ranked(open_tree, files, "`weigh_pallet` forgets the pallet", "symbols")
     assert ("weigh_pallet" in found) == ranked
 
 

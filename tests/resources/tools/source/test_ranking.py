@@ -59,7 +59,7 @@ def test_pallet_is_subtracted_twice():
 
 
 def _first(open_tree: Open, text: str) -> dict[str, object]:
-    draft = open_tree(TREE).rank({"text": text}).drafts[0]
+    draft = open_tree(TREE).rank({"text": text}).drafts[1]
     lines = [json.loads(line) for line in draft.content.splitlines()]
     assert lines[0]["ranking"] == "symbols"
     assert [p.path for p in draft.places] == [line["path"] for line in lines[1:]]
@@ -99,7 +99,7 @@ def test_tests_and_documentation_are_never_ranked_as_places(open_tree: Open) -> 
 
 def _signals(open_tree: Open, files: dict[str, str], text: str) -> dict[str, dict[str, float]]:
     """Return the signals of each ranked function, best first."""
-    content = open_tree(files).rank({"text": text, "limit": 50}).drafts[0].content
+    content = open_tree(files).rank({"text": text, "limit": 50}).drafts[1].content
     return {e["symbol"]: e["signals"] for e in map(json.loads, content.splitlines()[1:])}
 
 
@@ -168,7 +168,7 @@ def test_what_is_called_far_below_the_report_is_reached(open_tree: Open) -> None
     script = "from yard.gate import Gate\nGate().lift(crate)"
     text = f"Weight is taken from the wrong place\n\n```python\n{script}\n```\n"
     result = open_tree(TREE).rank({"text": text})
-    entries = [json.loads(line) for line in result.drafts[0].content.splitlines()[1:]]
+    entries = [json.loads(line) for line in result.drafts[1].content.splitlines()[1:]]
     checked = next(e for e in entries if e["symbol"] == "check_weight")
     assert checked["signals"]["further"] > 0.2
 
@@ -182,9 +182,9 @@ def test_a_report_about_something_else_gives_no_confidence(open_tree: Open) -> N
         found: dict[str, float] = json.loads(content.splitlines()[0])["shape"]
         return found
 
-    assert shape(own.drafts[1].content)["confidence"] > 0.6
-    assert shape(foreign.drafts[1].content)["confidence"] < 0.3
-    assert shape(foreign.drafts[1].content)["known"] < shape(own.drafts[1].content)["known"]
+    assert shape(own.drafts[0].content)["confidence"] > 0.6
+    assert shape(foreign.drafts[0].content)["confidence"] < 0.3
+    assert shape(foreign.drafts[0].content)["known"] < shape(own.drafts[0].content)["known"]
 
 
 def test_the_same_bytes_in_other_processes_with_other_hash_seeds(open_tree: Open) -> None:
@@ -333,7 +333,7 @@ def test_the_name_of_a_thread_is_no_clue(open_tree: Open) -> None:
         }
     )
     rankings = [
-        tree.rank({"text": f'Exception in thread "{name}" java.lang.Error: no mooring'}).drafts[0].content
+        tree.rank({"text": f'Exception in thread "{name}" java.lang.Error: no mooring'}).drafts[1].content
         for name in ("main", "worker-7")
     ]
     assert rankings[0] == rankings[1]

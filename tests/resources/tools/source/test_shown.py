@@ -68,7 +68,7 @@ msgstr "Der Liegeplatz ließ sich "
 def _signals(
     open_tree: Open, files: dict[str, str], text: str, **more: object
 ) -> dict[str, dict[str, float]]:
-    content = open_tree(files).rank({"text": text, "limit": 50, **more}).drafts[0].content
+    content = open_tree(files).rank({"text": text, "limit": 50, **more}).drafts[1].content
     return {e["symbol"]: e["signals"] for e in map(json.loads, content.splitlines()[1:])}
 
 
@@ -164,7 +164,7 @@ def test_files_changed_lately_with_the_words_of_the_report_gain(open_tree: Open)
     assert changes(root, 9, None)[0].message == "Fix mooring by tonnage"
     assert changes(root / "port", 9, None) == []
     tree = open_tree({})
-    content = tree.rank({"text": "The tonnage is ignored when mooring"}).drafts[1].content
+    content = tree.rank({"text": "The tonnage is ignored when mooring"}).drafts[0].content
     found = {e["path"]: e["signals"] for e in map(json.loads, content.splitlines()[1:])}
     assert found["port/crane.py"]["history"] == 1.0
     assert 0.3 < found["port/berth.py"]["history"] < 1.0
