@@ -138,6 +138,11 @@ class PackageReader:
         """Return the highest generation number, compared as a number."""
         return self.listing(paths).newest
 
+    def named_revision(self, paths: CasePaths, case_id: str) -> int:
+        """Return the analysis revision that the record of the newest generation names."""
+        record = self.record(paths, case_id, self.newest(paths), None, self._containers(paths))
+        return record.manifest.analysis_revision
+
     def load(self, paths: CasePaths, case_id: str, number: int, since: int | None = None) -> StoredHead:
         """Validate generation `number` as a head: identity, chain, history and every live byte.
 

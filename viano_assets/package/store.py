@@ -213,6 +213,16 @@ class CheckpointStore:
             witness = self._witness(case_id)
             return self._reader.load(self._existing(case_id), case_id, generation, witness and witness.since)
 
+    def revision(self, case_id: str) -> int:
+        """Return the analysis revision that the newest record names; nothing else is read or validated.
+
+        Raises:
+            InputError: `case_not_found`.
+            PackageError: the record is damaged.
+        """
+        paths = self._existing(case_id)
+        return self._reader.named_revision(paths, case_id)
+
     def _witness(self, case_id: str) -> Witness | None:
         return None if self._anchor is None else self._anchor.read(case_id)
 
