@@ -6,6 +6,7 @@ Dagster, and the heavy libraries load when they are first used.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ from viano_assets.phases.investigation.builder import InvestigationBuilder
 from viano_assets.phases.investigation.config import InvestigationConfig
 from viano_assets.phases.protocols import ModelGateway, Phase, PhaseResult, ProgressSink
 from viano_assets.phases.remedies import remedy
+
+_LOG = logging.getLogger("viano.index")
 
 CONFIG_VARIABLE = "VIANO_CONFIG"
 """Environment variable that names the folder of `*.local.toml` files."""
@@ -166,10 +169,20 @@ class Session:
         self.index(head)
 
     def index(self, head: Head) -> None:
-        """Replace the rows of the head's current revision in the evidence index."""
+        """Replace the rows of the head's current revision in the evidence index.
+
+        The index is derived: whatever is wrong with it is said in the log, and the case goes on.
+        """
         from resources.evidence_index import EvidenceIndex  # noqa: PLC0415  # loads pyarrow when needed
 
-        EvidenceIndex(self.home).update(self.store, head)
+        try:
+            EvidenceIndex(self.home).update(self.store, head)
+        except Exception as error:  # noqa: BLE001 - no analysis fails for what can be made again
+            _LOG.warning(
+                "the evidence index does not have the newest rows of %s (%s); viano index rebuild",
+                head.case_id,
+                error,
+            )
 
     def rebuild_index(self) -> dict[str, int]:
         """Make the evidence index again from the packages and return the rows per table."""

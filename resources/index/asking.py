@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from resources.index import worker
+from resources.index.checking import check_files
 from resources.index.layout import TABLES_VERSION, Layout, View, damaged
 from resources.index.tables import TABLES, UNIT_COLUMN
 from resources.tools.database import sandbox
@@ -68,6 +69,23 @@ def _texts(names: list[str]) -> str:
     return "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in names) + "]"
 
 
+def named_tables(sql: str) -> list[str]:
+    """Return the tables that a question can read: those whose names stand in it."""
+    text = sql.casefold()
+    return [table for table in TABLES if table in text]
+
+
+def check_current(layout: Layout, view: View) -> None:
+    """Raise `index_outdated` when another release wrote the tables."""
+    if view.current.tables != TABLES_VERSION:
+        raise PackageError(
+            "index_outdated",
+            "the index was written by another release",
+            where=str(layout.root),
+            hint="make it again: viano index rebuild",
+        )
+
+
 def fresh_views(layout: Layout) -> Iterator[View]:
     """Yield views to try in turn: what a slow reader looked at may have been merged and removed meanwhile.
 
@@ -77,13 +95,7 @@ def fresh_views(layout: Layout) -> Iterator[View]:
     view = None
     for _ in range(_TRIES):
         view = layout.view()
-        if view.current.tables != TABLES_VERSION:
-            raise PackageError(
-                "index_outdated",
-                "the index was written by another release",
-                where=str(layout.root),
-                hint="make it again: viano index rebuild",
-            )
+        check_current(layout, view)
         yield view
     missing = [name for name in files_of(layout.view()) if not (layout.root / name).is_file()]
     raise damaged(layout.root / (missing[0] if missing else "current.json"), "a file cannot be read")
@@ -114,10 +126,13 @@ def ask(
     result: dict[str, Any] = {}
     for view in fresh_views(layout):
         between()
+        check_files(layout.root, view.sums(named_tables(sql)))
         result = _child(layout.root, view, sql, limit, deadline)
         lost = result.get("file") and not all((layout.root / name).is_file() for name in files_of(view))
         if not lost:
             break
+    if result.get("file") or result.get("limit"):
+        check_files(layout.root, layout.view().sums())
     if "refused" in result:
         raise InputError("sql_refused", result["refused"], hint="ask one SELECT at a time")
     if result.get("limit"):

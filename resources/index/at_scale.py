@@ -8,6 +8,7 @@ from typing import NamedTuple
 import duckdb
 
 from resources.index.asking import fresh_views, view_sql
+from resources.index.checking import check_files
 from resources.index.layout import Layout, damaged
 from viano_assets.evaluation.calibration import LEVELS, Calibration, calibrate_counts
 
@@ -29,6 +30,7 @@ def calibrate_index(home: Path, run_id: str) -> Measured:
     layout = Layout(home / "index")
     prefix = f"{layout.root.resolve()}/"
     for view in fresh_views(layout):
+        check_files(layout.root, view.sums(("evaluations", "evidence")))
         try:
             with duckdb.connect(":memory:", config={"threads": 2, "memory_limit": "512MB"}) as connection:
                 for table in ("evaluations", "evidence"):

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from resources.index.layout import TABLES_VERSION, Current, Entry, Layout, Rows, Segment, damaged
 from resources.index.tables import TABLES, UNIT_COLUMN
+from viano_assets.errors import InputError
 
 JOURNAL_LIMIT = 64
 """Publications after which the journal becomes a segment."""
@@ -27,55 +28,97 @@ UNITS = "units"
 """The file of a segment that names its units."""
 
 
-def write_rows(root: Path, unit: str, generation: int, rows: Rows) -> Entry:
+Tables = Mapping[str, pa.Table]
+
+
+def as_tables(rows: Rows) -> dict[str, pa.Table]:
+    """Return the rows of one unit as tables.
+
+    Raises:
+        InputError: `rows_unusable` when a value does not fit its column.
+    """
+    try:
+        return {t: pa.Table.from_pylist(list(r), schema=TABLES[t]) for t, r in rows.items() if r}
+    except (pa.ArrowException, ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise InputError("rows_unusable", f"a value does not fit its column: {str(error)[:200]}") from error
+
+
+def write_tables_of_unit(root: Path, unit: str, generation: int, tables: Tables) -> Entry:
     """Write the Parquet files of one publication, under names nobody has read yet."""
     shard = hashlib.sha256(unit.encode()).hexdigest()[:2]
     folder = root / "parts" / shard
     folder.mkdir(parents=True, exist_ok=True)
     files: dict[str, str] = {}
+    sums: dict[str, str] = {}
     tag = f"{unit}-{generation:08d}-{secrets.token_hex(4)}"
-    for table, content in rows.items():
-        if content:
-            name = f"{tag}-{table}.parquet"
-            _write(folder / name, pa.Table.from_pylist(list(content), schema=TABLES[table]))
-            files[table] = f"parts/{shard}/{name}"
-    return Entry(unit, generation, files)
+    for table, content in tables.items():
+        files[table] = f"parts/{shard}/{tag}-{table}.parquet"
+        sums[files[table]] = _write(root / files[table], content)
+    return Entry(unit, generation, files, sums)
 
 
-def _write(path: Path, table: pa.Table) -> None:
+def _write(path: Path, table: pa.Table) -> str:
+    """Write a file and return its SHA-256."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", row_group_size=ROW_GROUP)
+    data = memoryview(sink.getvalue())
     work = path.with_name(f".{path.name}")
-    pq.write_table(table, work, compression="zstd", row_group_size=ROW_GROUP)
+    work.write_bytes(data)
     work.replace(path)
+    return hashlib.sha256(data).hexdigest()
 
 
-def write_segment(root: Path, name: str, units: Sequence[str], rows: Rows) -> Segment:
-    """Write rows of many units as one segment."""
-    tables = {t: pa.Table.from_pylist(list(r), schema=TABLES[t]) for t, r in rows.items() if r}
-    return write_tables(root, name, units, tables)
+def write_units(root: Path, name: str, units: Sequence[tuple[str, Tables]]) -> Segment:
+    """Write the tables of many units as one segment."""
+    tables = {
+        table: pa.concat_tables([content[table] for _, content in units if table in content])
+        for table in sorted({table for _, content in units for table in content})
+    }
+    return write_tables(root, name, [unit for unit, _ in units], tables)
 
 
-def write_tables(root: Path, name: str, units: Sequence[str], tables: Mapping[str, pa.Table]) -> Segment:
+def write_tables(root: Path, name: str, units: Sequence[str], tables: Tables) -> Segment:
     """Write whole tables of many units as one segment."""
-    folder = root / "segments"
-    folder.mkdir(parents=True, exist_ok=True)
+    (root / "segments").mkdir(parents=True, exist_ok=True)
     files = {}
+    sums = {}
     for table in sorted(tables):
         if tables[table].num_rows:
-            _write(folder / f"{name}-{table}.parquet", tables[table])
             files[table] = f"segments/{name}-{table}.parquet"
-    _write(folder / f"{name}-{UNITS}.parquet", pa.table({"unit": pa.array(sorted(units), pa.string())}))
-    return Segment(name, len(units), (), files)
+            sums[files[table]] = _write(root / files[table], tables[table])
+    names = _units_file(name)
+    sums[names] = _write(root / names, pa.table({"unit": pa.array(sorted(units), pa.string())}))
+    return Segment(name, len(units), (), files, sums)
+
+
+def _units_file(name: str) -> str:
+    return f"segments/{name}-{UNITS}.parquet"
 
 
 def read_units(root: Path, segment: Segment) -> list[str]:
-    """Return the units of a segment, the replaced ones included."""
-    return [str(u) for u in _read(root / "segments" / f"{segment.name}-{UNITS}.parquet")["unit"].to_pylist()]
+    """Return the units of a segment, the replaced ones included.
 
-
-def _read(path: Path, schema: pa.Schema | None = None) -> pa.Table:
+    Raises:
+        PackageError: `index_damaged`.
+    """
+    name = _units_file(segment.name)
+    table = _read(root, name, segment.sums)
     try:
-        return pq.ParquetFile(path).read() if schema is None else _shaped(pq.ParquetFile(path).read(), schema)
-    except (OSError, pa.ArrowInvalid) as error:
+        return [str(unit) for unit in table["unit"].to_pylist()]
+    except KeyError as error:
+        raise damaged(root / name, "a file of the index cannot be read") from error
+
+
+def _read(root: Path, name: str, sums: Mapping[str, str], schema: pa.Schema | None = None) -> pa.Table:
+    """Read a file that has to have the hash it was written with."""
+    path = root / name
+    try:
+        data = path.read_bytes()
+        if name in sums and hashlib.sha256(data).hexdigest() != sums[name]:
+            raise damaged(path, "a file of the index is not what was written")
+        table = pq.ParquetFile(pa.BufferReader(data)).read()
+        return table if schema is None else _shaped(table, schema)
+    except (OSError, pa.ArrowException) as error:
         raise damaged(path, "a file of the index cannot be read") from error
 
 
@@ -104,7 +147,7 @@ def fold_journal(layout: Layout) -> None:
     tables = {
         table: pa.concat_tables(
             [
-                _read(layout.root / e.files[table], TABLES[table])
+                _read(layout.root, e.files[table], e.sums, TABLES[table])
                 for e in view.entries.values()
                 if table in e.files
             ]
@@ -169,7 +212,7 @@ def merge_segments(layout: Layout) -> bool:
 
 def superseded(segment: Segment) -> list[str]:
     """Return the files of a segment that no longer counts."""
-    return [*sorted(segment.files.values()), f"segments/{segment.name}-{UNITS}.parquet"]
+    return [*sorted(segment.files.values()), _units_file(segment.name)]
 
 
 def _pair(segments: Sequence[Segment]) -> tuple[Segment, Segment] | None:
@@ -182,7 +225,7 @@ def _pair(segments: Sequence[Segment]) -> tuple[Segment, Segment] | None:
 def _alive(root: Path, segment: Segment, table: str) -> pa.Table:
     if table not in segment.files:
         return TABLES[table].empty_table()
-    rows = _read(root / segment.files[table], TABLES[table])
+    rows = _read(root, segment.files[table], segment.sums, TABLES[table])
     if not segment.dead:
         return rows
     dead = pc.is_in(rows[UNIT_COLUMN[table]], pa.array(segment.dead, pa.string()))

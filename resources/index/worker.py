@@ -27,6 +27,10 @@ LOCK = (
     "SET lock_configuration=true",
 )
 BATCH = 512
+FILE_ERRORS = frozenset(
+    {"IOException", "InvalidInputException", "HTTPException", "SerializationException", "InternalException"}
+)
+"""What DuckDB raises when a file is gone or is not Parquet."""
 
 
 def cell(value: Any, limit: int) -> Any:
@@ -98,7 +102,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
         return {
             "failed": text,
             "limit": name in {"InterruptException", "OutOfMemoryException"},
-            "file": name in {"IOException", "InvalidInputException", "HTTPException"},
+            "file": name in FILE_ERRORS,
         }
 
 

@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from rich import box
@@ -16,10 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from viano_assets.cli.options import Output, common, counted, one_line, one_line_cell
-from viano_assets.errors import VianoError
+from viano_assets.errors import PackageError, VianoError
 
 if TYPE_CHECKING:
     from resources.evidence_index import EvidenceIndex
+
+
+Asked = TypeVar("Asked")
 
 
 @click.command()
@@ -33,7 +37,7 @@ def sql(out: Output, query: str, as_csv: bool, limit: int) -> None:
 
     evidence = EvidenceIndex(out.home)
     _complete(evidence, out.home)
-    answer = evidence.query(query, limit=limit)
+    answer = _asked(evidence, out.home, lambda: evidence.query(query, limit=limit))
     if out.json:
         click.echo(
             json.dumps({"columns": answer.columns, "rows": answer.rows, "truncated": answer.truncated})
@@ -62,13 +66,34 @@ def _complete(evidence: EvidenceIndex, home: Path) -> None:
         return
     if done is None:
         return
-    if done.cases or done.runs:
-        lacked = ((done.cases, "case", "cases"), (done.runs, "run", "runs"))
-        added = " and ".join(counted(*item) for item in lacked if item[0])
-        click.echo(f"note: the index lacked {added} of this home; added", err=True)
+    if done.remade:
+        click.echo("note: the index was damaged or of another release; made again", err=True)
+    added = [counted(n, kind, _PLURAL[kind]) for kind, n in done.added.items() if n]
+    if added:
+        click.echo(f"note: the index lacked {', '.join(added)} of this home; added", err=True)
     if done.unreadable:
         names = ", ".join(done.unreadable[:5])
         click.echo(f"note: not in the index, cannot be read: {names}; viano case verify CASE", err=True)
+
+
+_PLURAL = {
+    "case revision": "case revisions",
+    "corpus": "corpora",
+    "run": "runs",
+    "snapshot": "calibration snapshots",
+}
+
+
+def _asked(evidence: EvidenceIndex, home: Path, ask: Callable[[], Asked]) -> Asked:
+    """Ask the index; one that turns out to be damaged is made again first, which is said."""
+    from viano_assets.package.store import CheckpointStore  # noqa: PLC0415
+
+    try:
+        return ask()
+    except PackageError as error:
+        click.echo(f"note: {one_line(str(error))}; the index is made again", err=True)
+    evidence.rebuild(CheckpointStore(home))
+    return ask()
 
 
 def _print_table(columns: list[str], rows: list[list[object]]) -> None:
@@ -107,5 +132,5 @@ def snapshot(out: Output, target: Path) -> None:
 
     evidence = EvidenceIndex(out.home)
     _complete(evidence, out.home)
-    written = evidence.snapshot(target)
+    written = _asked(evidence, out.home, lambda: evidence.snapshot(target))
     click.echo(json.dumps({"file": str(written)}) if out.json else f"Wrote {written}.")

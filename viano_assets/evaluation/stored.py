@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -294,26 +294,6 @@ def stored_corpora(home: Path) -> list[CorpusFolder]:
     folder = home / "corpora"
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return [CorpusFolder(home, name) for name in names if _NAME.fullmatch(name)]
-
-
-def stored_units(home: Path) -> Iterator[Unit]:
-    """Yield everything stored as units of the evidence index; a damaged file is left out."""
-    for corpus in stored_corpora(home):
-        with suppress(PackageError):
-            built = corpus.built()
-            if built is not None:
-                yield corpus.corpus, 1, {"known_bugs": known_bug_rows(built)}
-        with suppress(PackageError):
-            for snapshot in corpus.snapshots():
-                yield snapshot["snapshot_id"], 1, {"calibration": calibration_rows(snapshot)}
-        yield from judged_units(corpus, corpus.judged_ids())
-
-
-def judged_units(corpus: CorpusFolder, run_ids: Iterable[str]) -> Iterator[Unit]:
-    """Yield the scores of runs as units of the evidence index; a damaged file is left out."""
-    for run_id in run_ids:
-        with suppress(PackageError, KeyError):
-            yield run_id, 1, {"evaluations": read_document(corpus.run(run_id, "scores.json"))["rows"]}
 
 
 def content_hash(bugs: Sequence[Mapping[str, Any]]) -> str:

@@ -239,17 +239,21 @@ def test_a_damaged_file_of_scores_keeps_nothing_else_out_and_costs_no_rebuild(an
     store = Session.open(analysed).store
     index = EvidenceIndex(analysed)
     index.rebuild(store)
-    bug = {"run_id": "known.r0002", "corpus": "known", "bug_id": "P1"}
+    bug = {"run_id": "known.r0002", "corpus": "known", "bug_id": "P1", "predictor": "viano"}
     stored = {"known.r0001": b"[1, 2", "known.r0002": json.dumps({"rows": [bug]}).encode()}
     for run_id, scores in stored.items():
         folder = analysed / "corpora" / "known" / "runs" / run_id
         folder.mkdir(parents=True)
         (folder / "run.json").write_text("{}")
         (folder / "scores.json").write_bytes(scores)
-    assert index.complete(store) == (0, 1, [])
+    done = index.complete(store)
+    assert done is not None
+    assert (done.added["run"], done.unreadable, done.remade) == (1, ["known.r0001"], False)
     assert index.query("SELECT bug_id FROM evaluations").rows == [["P1"]]
     before = index.layout.view().current
-    assert index.complete(store) == (0, 0, [])
+    done = index.complete(store)
+    assert done is not None
+    assert (set(done.added.values()), done.unreadable) == ({0}, ["known.r0001"])
     assert index.layout.view().current == before
     index.rebuild(store)
     assert index.query("SELECT bug_id FROM evaluations").rows == [["P1"]]

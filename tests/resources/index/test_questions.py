@@ -105,19 +105,19 @@ def test_a_deleted_index_is_made_again_and_the_reader_told(tmp_path: Path) -> No
 
     rows, said = ask()
     assert rows == ["BUG-1", "BUG-2", "BUG-3"]
-    assert "lacked 3 cases" in said
+    assert "lacked 3 case revisions" in said
     assert ask() == (rows, "")
     shutil.rmtree(home / "index")
     asyncio.run(session.run("BUG-2", until=Phase.INTERPRETATION))
     rows, said = ask()
     assert rows == ["BUG-1", "BUG-2", "BUG-3"]
-    assert "lacked 2 cases" in said
+    assert "lacked 2 case revisions" in said
     (home / "cases" / "BUG-3" / "objects").rename(tmp_path / "objects")
     (home / "cases" / "BUG-3" / "gens").rename(tmp_path / "gens")
     shutil.rmtree(home / "index")
     rows, said = ask()
     assert rows == ["BUG-1", "BUG-2"]
-    assert "cannot be read: BUG-3" in said
+    assert "cannot be read: BUG-3@r1" in said
 
 
 def test_a_stored_run_that_the_index_lacks_makes_it_again(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_stored_run_that_the_index_lacks_makes_it_again(tmp_path: Path) -> Non
     folder = home / "corpora" / "c" / "runs" / "c.r0001"
     folder.mkdir(parents=True)
     (folder / "run.json").write_text("{}", encoding="utf-8")
-    row = {"run_id": "c.r0001", "corpus": "c", "bug_id": "b"}
+    row = {"run_id": "c.r0001", "corpus": "c", "bug_id": "b", "predictor": "viano"}
     (folder / "scores.json").write_text(json.dumps({"rows": [row]}), encoding="utf-8")
     done = CliRunner().invoke(sql, ["--home", str(home), "--json", "SELECT run_id, bug_id FROM evaluations"])
     assert json.loads(done.stdout)["rows"] == [["c.r0001", "b"]]
