@@ -137,7 +137,7 @@ class Judge:
         rows: list[dict[str, Any]] = []
         for number, bug_id in enumerate(names, 1):
             rows += self._rows(run, self.bugs[bug_id], views, codes.get(bug_id, ""))
-            self.told(f"{number} of {len(names)} judged  {bug_id}")
+            self.told(f"{number} of {len(names)} judged {bug_id}")
         return rows
 
     def _views(

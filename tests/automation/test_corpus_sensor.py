@@ -4,20 +4,46 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
 
+from resources.corpus_runs import CorpusRuns
 from resources.dagster_viano import VianoResource
+from resources.session import Session
+from tests.support.analyst_server import SETTINGS
 from tests.support.graph import materialise
-from tests.support.small_corpus import write_corpus
-from viano_assets.assets.corpus import EVALUATION, corpus_calibration, corpus_evaluation
-from viano_assets.automation.corpus_sensors import contiguous, corpus_reprocess
+from tests.support.small_corpus import build_small, run_small, write_corpus
+from viano_assets.assets.corpus import (
+    CORPORA,
+    EVALUATION,
+    PLOTS,
+    built_corpora,
+    corpus_calibration,
+    corpus_evaluation,
+)
+from viano_assets.assets.run_types import CORPUS_RUN
+from viano_assets.assets.specs import ASSET_OF_PHASE
+from viano_assets.automation.corpus_sensors import (
+    MAX_ATTEMPTS,
+    MAX_JUDGINGS,
+    contiguous,
+    corpus_reprocess,
+    nightly_corpora,
+)
+from viano_assets.automation.sensors import register_cases
+from viano_assets.definitions import build_defs
 from viano_assets.evaluation.corpus import build_corpus, corpus_of_folder
-from viano_assets.evaluation.stored import CorpusFolder
+from viano_assets.evaluation.owner import Owner
+from viano_assets.evaluation.stored import CorpusFolder, read_document
+from viano_assets.package.model import Change, Overlay
 from viano_assets.package.store import CheckpointStore
+from viano_assets.phases.protocols import Phase
+
+pytestmark = pytest.mark.filterwarnings("ignore::dagster.PreviewWarning", "ignore::dagster.BetaWarning")
 
 RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
@@ -99,3 +125,186 @@ def assert_strict(home: Path, metadata: Mapping[str, dg.MetadataValue[Any]]) -> 
 def test_keys_that_lie_apart_become_several_ranges() -> None:
     order = ["A@r1", "B@r1", "X@r1", "C@r1", "D@r1"]
     assert contiguous(["D@r1", "A@r1", "B@r1", "C@r1"], order) == [("A@r1", "B@r1"), ("C@r1", "D@r1")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> CorpusFolder:
+    """A home with a corpus of one bug."""
+    return build_small(tmp_path / "home", tmp_path / "bugs", count=1)
+
+
+def noted(instance: dg.DagsterInstance, home: Path) -> str:
+    """Return what a tick says that requests nothing."""
+    result = tick(instance, home)
+    assert not result.run_requests
+    return str(result.skip_reason)
+
+
+def put_off(home: Path, due: datetime) -> None:
+    store = CheckpointStore(home)
+    overlay = Overlay("deferred", "interpretation", "rate_limited", "wait", f"{due:%Y-%m-%dT%H:%M:%S.%fZ}")
+    store.commit(store.latest("CRANE-1"), Change("interpretation_deferred", overlay=overlay))
+
+
+def launched(instance: dg.DagsterInstance, home: Path, request: dg.RunRequest, job: str) -> dg.DagsterRun:
+    """Store a requested run as the daemon does, and end it as failed."""
+    definition = build_defs(viano=VianoResource(home=str(home))).resolve_job_def(job)
+    run = instance.create_run_for_job(definition, tags=dict(request.tags))
+    instance.report_run_failed(run)
+    return run
+
+
+def test_what_a_provider_put_off_is_waited_for_and_dispatched_when_due(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    """Three dispatches of a minute each once used the whole patience up."""
+    home = tmp_path / "home"
+    for _ in range(MAX_ATTEMPTS):
+        (request,) = tick(instance, home).run_requests or []
+        launched(instance, home, request, "analyse_case")
+        put_off(home, datetime.now(UTC) - timedelta(minutes=1))
+    assert "1 cases wait, the first until 20" in noted(instance, home), "the fourth dispatch pauses"
+    put_off(home, datetime.now(UTC) + timedelta(hours=1))
+    assert "1 cases wait, the first until 20" in noted(instance, home)
+    (home / "config").mkdir()
+    settings = home / "config" / "corpus.local.toml"
+    settings.write_text("[reprocessing]\npatience_hours = 0\n", encoding="utf-8")
+    (judging,) = tick(instance, home).run_requests or []
+    assert judging.job_name == "judge_corpus"
+    assert judged(instance, home, judging).success
+    rows = read_document(folder.run("small.r0001", "scores.json"))["rows"]
+    assert [row["error_code"] for row in rows if row["predictor"] == "viano"] == ["rate_limited"]
+
+
+def test_a_case_that_a_person_must_resume_is_judged_with_its_code(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    home = tmp_path / "home"
+    assert tick(instance, home).run_requests
+    store = CheckpointStore(home)
+    overlay = Overlay("blocked", "interpretation", "quota_exhausted", "nothing left")
+    store.commit(store.latest("CRANE-1"), Change("interpretation_blocked", overlay=overlay))
+    (judging,) = tick(instance, home).run_requests or []
+    assert judged(instance, home, judging).success
+    rows = read_document(folder.run("small.r0001", "scores.json"))["rows"]
+    assert [row["error_code"] for row in rows if row["predictor"] == "viano"] == ["quota_exhausted"]
+
+
+def test_a_judging_that_failed_is_requested_again_under_another_key(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    home = tmp_path / "home"
+    assert tick(instance, home).run_requests
+    materialise(home, instance, ["CRANE-1@r1"])
+    folder.run("small.r0001", "summary.json").mkdir()
+    keys = set()
+    for _ in range(MAX_JUDGINGS):
+        (judging,) = tick(instance, home).run_requests or []
+        keys.add(judging.run_key)
+        assert not judged(instance, home, judging, raises=False).success
+    assert len(keys) == MAX_JUDGINGS
+    assert "judging small.r0001 failed 3 times" in noted(instance, home)
+    folder.run("small.r0001", "summary.json").rmdir()
+    with dg.DagsterInstance.ephemeral() as other:
+        (judging,) = tick(other, home).run_requests or []
+        assert judged(other, home, judging).success
+    assert "unchanged" in noted(instance, home)
+
+
+def test_one_damaged_corpus_stops_no_other(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    home = tmp_path / "home"
+    for name, content in (("aaa", "[]"), ("No Name", "{}"), ("zzz", '{"bugs": 3}')):
+        (home / "corpora" / name).mkdir()
+        (home / "corpora" / name / "corpus.json").write_text(content, encoding="utf-8")
+    (request,) = tick(instance, home).run_requests or []
+    assert request.tags[CORPUS_RUN] == "small.r0001"
+    launched(instance, home, request, "analyse_case")
+    materialise(home, instance, ["CRANE-1@r1"])
+    (judging,) = tick(instance, home).run_requests or []
+    assert judged(instance, home, judging).success
+    said = noted(instance, home)
+    assert all(f"{name}: " in said for name in ("aaa", "No Name", "zzz", "small"))
+    assert folder.judged_ids() == ["small.r0001"]
+    assert built_corpora(home) == ["small"]
+
+
+def test_an_open_run_goes_on_with_its_own_provider_and_under_the_gate(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    """A paid run that a person began and stopped once was carried on by the sensor, unasked."""
+    home = tmp_path / "home"
+    (home / "config").mkdir()
+    settings = SETTINGS.format(url="http://127.0.0.1:9/v1").replace('default_profile = "counted"', "")
+    (home / "config" / "llm.local.toml").write_text(settings, encoding="utf-8")
+    remote = settings.replace("http://127.0.0.1:9", "https://models.example.org").replace(
+        "allow_loopback = true", ""
+    )
+    (home / "config" / "llm.local.toml").write_text(remote, encoding="utf-8")
+    run_id = CorpusRuns(Session.open(home, provider="counted"), "small").start()
+    assert "max_tokens is 0" in noted(instance, home)
+    (home / "config" / "corpus.local.toml").write_text("[reprocessing]\nmax_tokens = -1\n", encoding="utf-8")
+    (request,) = tick(instance, home).run_requests or []
+    assert request.tags[CORPUS_RUN] == run_id
+    assert request.run_config["ops"]["case_chain"]["config"]["provider"] == "counted"
+    assert folder.run_ids() == [run_id]
+
+
+def test_the_graph_and_the_commands_own_a_run_in_turn(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    home = tmp_path / "home"
+    with Owner(folder).held():
+        assert "corpus_busy" in noted(instance, home) or "another process works" in noted(instance, home)
+        done = materialise(home, instance, ["CRANE-1@r1"], tags={CORPUS_RUN: "small.r0001"})
+        assert not done.success
+    assert materialise(home, instance, ["CRANE-1@r1"], tags={CORPUS_RUN: "small.r0001"}).success
+
+
+def test_each_corpus_has_a_partition_with_all_plots_and_no_broken_picture(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    home = tmp_path / "home"
+    build_small(home, tmp_path / "same", "again", count=1)
+    resources = {"viano": VianoResource(home=str(home))}
+    found = register_cases(dg.build_sensor_context(instance=instance, resources=resources))
+    assert isinstance(found, dg.SensorResult)
+    added = {
+        item.partitions_def_name: item.partition_keys for item in found.dynamic_partitions_requests or []
+    }
+    assert added[CORPORA] == ["again", "small"]
+    instance.add_dynamic_partitions(CORPORA, added[CORPORA])
+    for name in added[CORPORA]:
+        run_small(home, name)
+        done = dg.materialize(
+            [corpus_evaluation, corpus_calibration],
+            instance=instance,
+            resources=resources,
+            partition_key=name,
+        )
+        (made,) = done.asset_materializations_for_node("corpus_evaluation")
+        assert "![" not in str(made.metadata["report"].value)
+        for plot in PLOTS.values():
+            assert str(made.metadata[plot].value).startswith("![plot](data:image/png;base64,")
+        (shown,) = done.asset_materializations_for_node("corpus_calibration")
+        assert shown.metadata["provider"].value == "offline"
+        assert (made.partition, shown.partition) == (name, name)
+    assert instance.get_materialized_partitions(EVALUATION) == {"again", "small"}
+    assert folder.judged_ids() == ["small.r0001"]
+
+
+def test_the_nightly_job_reprocesses_what_changed_and_tells_the_page(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    home = tmp_path / "home"
+    (home / "corpora" / "aaa").mkdir()
+    (home / "corpora" / "aaa" / "corpus.json").write_text("[]", encoding="utf-8")
+    job = build_defs(viano=VianoResource(home=str(home))).resolve_job_def("reprocess_corpora")
+    for _ in range(2):
+        done = job.execute_in_process(instance=instance, raise_on_error=False)
+        assert not done.success, "the damaged corpus is reported"
+        assert folder.judged_ids() == ["small.r0001"], "the second night finds nothing changed"
+    assert instance.get_materialized_partitions(EVALUATION) == {"small"}
+    assert instance.get_materialized_partitions(ASSET_OF_PHASE[Phase.DIAGNOSIS]) == {"CRANE-1@r1"}
+    assert nightly_corpora.default_status is dg.DefaultScheduleStatus.STOPPED

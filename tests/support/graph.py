@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import dagster as dg
@@ -63,6 +63,7 @@ def materialise(
     *,
     selection: Sequence[str] | None = None,
     threads: int = 4,
+    tags: Mapping[str, str] | None = None,
 ) -> dg.ExecuteInProcessResult:
     """Materialise one key, or the contiguous range of several, without raising on failure."""
     known = set(instance.get_dynamic_partitions(PARTITION_SET))
@@ -79,7 +80,7 @@ def materialise(
         resources={"viano": VianoResource(home=str(home))},
         run_config={"ops": {"case_chain": {"config": {"threads": threads}}}},
         partition_key=keys[0] if len(keys) == 1 else None,
-        tags=None if len(keys) == 1 else span,
+        tags={**(tags or {}), **({} if len(keys) == 1 else span)},
         selection=None if selection is None else list(selection),
         raise_on_error=False,
     )

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+from resources.corpus_runs import CorpusRuns
+from resources.session import Session
 from tests.support.graph import REPORT, SOURCE
+from viano_assets.evaluation.corpus import build_corpus, corpus_of_folder
+from viano_assets.evaluation.stored import CorpusFolder
+from viano_assets.package.store import CheckpointStore
 
 GOLD = {
     "verdict": "defect",
@@ -13,9 +19,10 @@ GOLD = {
 }
 
 
-def write_corpus(folder: Path) -> Path:
-    """Write the case folders and return the folder."""
-    for number, gold in enumerate((GOLD, GOLD, {"verdict": "insufficient_information", "locations": []}), 1):
+def write_corpus(folder: Path, count: int = 3) -> Path:
+    """Write the first case folders and return the folder."""
+    control = {"verdict": "insufficient_information", "locations": []}
+    for number, gold in enumerate((GOLD, GOLD, control)[:count], 1):
         case = folder / f"CRANE-{number}"
         (case / "source").mkdir(parents=True)
         (case / "source" / "crane.cpp").write_text(SOURCE, encoding="utf-8")
@@ -29,3 +36,21 @@ def write_corpus(folder: Path) -> Path:
             encoding="utf-8",
         )
     return folder
+
+
+def build_small(home: Path, bugs: Path, name: str = "small", count: int = 3) -> CorpusFolder:
+    """Write the small corpus to `bugs`, build it into a home and return its folder there."""
+    chosen = corpus_of_folder(name, write_corpus(bugs, count))
+    built = build_corpus(CheckpointStore(home), home, chosen, cache=bugs.parent)
+    assert built.skipped == ()
+    return CorpusFolder(home, name)
+
+
+def run_small(
+    home: Path, name: str = "small", *, only: Sequence[str] = (), provider: str | None = None
+) -> str:
+    """Run a built corpus to its end, judge it, and return the run's id."""
+    runs = CorpusRuns(Session.open(home, provider=provider), name)
+    run_id = runs.start(only=only)
+    runs.judge(run_id, runs.work(run_id))
+    return run_id

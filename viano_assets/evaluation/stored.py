@@ -174,6 +174,7 @@ _SHAPES: Mapping[str, Mapping[str, type]] = {
         "code_version": str, "fingerprint": str, "started_at": str, "cases": dict, "unreadable": dict,
     },
     "scores.json": {"rows": list},
+    "baseline": {"files": list},
     "summary.json": {"run_id": str, "cases": int, "failed": int, "worse": list},
     "snapshot": {"snapshot_id": str, "provider": str, "run_id": str, "made_at": str, "subjects": dict},
 }  # fmt: skip

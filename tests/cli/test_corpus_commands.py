@@ -1,0 +1,224 @@
+"""`viano corpus` as a user meets it: what it says, refuses, goes on with and how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from resources.corpus_runs import CorpusRuns
+from resources.session import Session
+from tests.support.analyst_server import SETTINGS, AnalystServer
+from tests.support.commands import started, viano
+from tests.support.small_corpus import build_small, run_small, write_corpus
+from viano_assets.evaluation.owner import Owner
+from viano_assets.evaluation.stored import CorpusFolder, read_document
+from viano_assets.package.store import CheckpointStore
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> CorpusFolder:
+    """A home with the small corpus."""
+    return build_small(tmp_path / "home", tmp_path / "bugs")
+
+
+@pytest.fixture
+def home(folder: CorpusFolder, tmp_path: Path) -> Path:
+    del folder
+    return tmp_path / "home"
+
+
+def codes(folder: CorpusFolder, run_id: str) -> dict[str, str | None]:
+    rows = read_document(folder.run(run_id, "scores.json"))["rows"]
+    return {row["bug_id"]: row["error_code"] for row in rows if row["predictor"] == "viano"}
+
+
+def damage(home: Path, case_id: str) -> None:
+    files = [path for path in (home / "cases" / case_id).rglob("*") if path.is_file()]
+    largest = max(files, key=lambda path: path.stat().st_size)
+    largest.chmod(0o600)
+    largest.write_bytes(largest.read_bytes()[:100])
+
+
+def test_a_case_without_diagnosis_is_named_and_ends_in_status_3(home: Path, folder: CorpusFolder) -> None:
+    damage(home, "CRANE-2")
+    answer = viano(home, "corpus", "run", "small")
+    assert answer.status == 3
+    code = codes(folder, "small.r0001")["CRANE-2"]
+    assert code
+    assert f"left out  CRANE-2                      {code}" in answer.err
+    assert "judging small.r0001 …" in answer.err
+    assert "3 of 3 judged CRANE-3" in answer.err
+    assert viano(home, "corpus", "run", "small", "--only", "CRANE-1").status == 0
+
+
+def test_an_unknown_bug_is_refused_before_anything_is_begun(home: Path, folder: CorpusFolder) -> None:
+    answer = viano(home, "corpus", "run", "small", "--only", "nosuch")
+    assert (answer.status, answer.error, folder.run_ids()) == (2, "unknown_bug", [])
+
+
+def test_a_partial_run_says_so(home: Path) -> None:
+    answer = viano(home, "corpus", "run", "small", "--only", "CRANE-1")
+    assert "(partial: 1 of 3 cases)" in answer.err
+    assert "(partial run)" in answer.out
+
+
+def test_a_run_goes_on_with_its_provider_and_its_cases(home: Path, folder: CorpusFolder) -> None:
+    """The configured provider would answer nothing; the run was begun offline with one case."""
+    (home / "config").mkdir()
+    settings = SETTINGS.format(url="http://127.0.0.1:9/v1")
+    (home / "config" / "llm.local.toml").write_text(settings, encoding="utf-8")
+    CorpusRuns(Session.open(home, provider="offline"), "small").start(only=["CRANE-1"])
+    for asked in (("--provider", "counted"), ("--only", "CRANE-2")):
+        refused = viano(home, "corpus", "run", "small", *asked)
+        assert (refused.status, refused.error) == (2, "corpus_run_differs")
+        assert "--new" in refused.err
+    answer = viano(home, "corpus", "run", "small", "--json")
+    assert answer.status == 0
+    assert "Continuing small.r0001 with provider offline (partial: 1 of 3 cases)" in answer.err
+    assert (answer.document["provider"], answer.document["cases"]) == ("offline", 1)
+    CorpusRuns(Session.open(home, provider="offline"), "small").start(only=["CRANE-1"])
+    other = viano(home, "corpus", "run", "small", "--provider", "offline", "--only", "CRANE-2", "--new")
+    assert other.status == 0
+    assert set(codes(folder, "small.r0003")) == {"CRANE-2"}
+
+
+def test_a_second_command_is_told_that_the_run_is_owned(home: Path, folder: CorpusFolder) -> None:
+    with Owner(folder).held():
+        answer = viano(home, "corpus", "run", "small")
+    assert (answer.status, answer.error) == (3, "corpus_busy")
+
+
+def test_a_dead_owner_blocks_nobody(home: Path, folder: CorpusFolder) -> None:
+    with AnalystServer(delay_s=30) as server:
+        server.configure(home)
+        process = started(home, "corpus", "run", "small")
+        try:
+            end = time.monotonic() + 60
+            while server.count() == 0 and time.monotonic() < end:
+                time.sleep(0.05)
+            assert server.count() > 0
+            assert viano(home, "corpus", "run", "small").error == "corpus_busy"
+            process.send_signal(signal.SIGKILL)
+        finally:
+            process.kill()
+            process.communicate()
+    with AnalystServer(delay_s=0) as server:
+        server.configure(home)
+        (run_id,) = folder.run_ids()
+        refused = viano(home, "corpus", "run", "small", "--provider", "offline")
+        assert refused.error == "corpus_run_differs"
+        assert viano(home, "corpus", "judge", "small", "--run", run_id).refusal == "corpus_run_open"
+
+
+def test_cases_that_a_provider_put_off_are_waited_for(home: Path, folder: CorpusFolder) -> None:
+    with AnalystServer(delay_s=0, refusals=[(429, {"retry-after": "3600"})] * 3) as server:
+        server.configure(home)
+        answer = viano(home, "corpus", "run", "small", "--threads", "1")
+        assert (answer.status, answer.refusal) == (3, "corpus_run_waits")
+        assert "waits until 20" in answer.err
+        assert folder.judged_ids() == []
+        again = viano(home, "corpus", "run", "small", "--threads", "1")
+        assert (again.status, again.refusal) == (3, "corpus_run_waits")
+        assert "Continuing small.r0001" in again.err
+        refused = viano(home, "corpus", "judge", "small")
+        assert (refused.status, refused.refusal) == (3, "corpus_run_open")
+        judged = viano(home, "corpus", "judge", "small", "--as-it-stands", "--json")
+    assert judged.status == 3
+    waited = [bug for bug, code in codes(folder, "small.r0001").items() if code is not None]
+    assert judged.document["unfinished"] == waited
+    assert waited
+    for bug_id in waited:
+        overlay = CheckpointStore(home).latest(bug_id).manifest.overlay
+        assert overlay is not None
+        assert codes(folder, "small.r0001")[bug_id] == overlay.code
+
+
+def test_patience_ends_and_the_run_is_judged_without_them(home: Path, folder: CorpusFolder) -> None:
+    with AnalystServer(delay_s=0, refusals=[(429, {"retry-after": "3600"})] * 3) as server:
+        server.configure(home)
+        settings = "[reprocessing]\npatience_hours = 0\n"
+        (home / "config" / "corpus.local.toml").write_text(settings, encoding="utf-8")
+        answer = viano(home, "corpus", "run", "small", "--threads", "1")
+    assert answer.status == 3
+    assert folder.judged_ids() == ["small.r0001"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[]", "{", "3", '{"bugs": 3}', '{"corpus": "odd", "sha256": "x", "bugs": [{}]}', "[" * 100_000],
+)
+def test_one_odd_corpus_stops_no_other(home: Path, content: str) -> None:
+    for name in ("odd", "No Name"):
+        (home / "corpora" / name).mkdir()
+        (home / "corpora" / name / "corpus.json").write_text(content, encoding="utf-8")
+    (home / "corpora" / "stray").write_text("x", encoding="utf-8")
+    (home / "corpora" / "small" / "runs").mkdir()
+    (home / "corpora" / "small" / "runs" / "notes.txt").write_text("x", encoding="utf-8")
+    (home / "corpora" / "small" / "runs" / "copy of r1").mkdir()
+    (home / "corpora" / "small" / "runs" / "copy of r1" / "run.json").write_text("{}", encoding="utf-8")
+    config = home / "config" / "corpora"
+    config.mkdir(parents=True)
+    (config / "bad.toml").write_bytes(b"\xff\xfe")
+    (config / "worse.toml").write_text("kind = 3", encoding="utf-8")
+    (config / "folder.toml").mkdir()
+    (config / "Big Name.toml").write_text('kind = "folder"\nfolder = "x"\n', encoding="utf-8")
+    answer = viano(home, "corpus", "list", "--json")
+    assert answer.status == 0
+    assert {item["corpus"] for item in answer.document["left_out"]} == {
+        "odd", "No Name", "bad", "worse", "folder", "Big Name",
+    }  # fmt: skip
+    assert {item["corpus"] for item in answer.document["corpora"]} == {"small", "pypi-bugs"}
+    assert "left out: odd: " in answer.err
+    for command in ("run", "build"):
+        refused = viano(home, "corpus", command, "bad" if command == "build" else "odd")
+        assert refused.error in {"corpus_invalid", "evaluation_damaged"}
+    assert viano(home, "corpus", "run", "small", "--only", "CRANE-3").status == 0
+
+
+def test_what_is_damaged_within_a_corpus_is_named(home: Path, folder: CorpusFolder) -> None:
+    run_id = run_small(home)
+    folder.run(run_id, "scores.json").write_text("[]", encoding="utf-8")
+    answer = viano(home, "corpus", "list", "--json")
+    (small,) = [item for item in answer.document["corpora"] if item["corpus"] == "small"]
+    assert str(folder.run(run_id, "scores.json")) in small["problems"][0]
+
+
+def test_a_missing_report_is_written_again(home: Path, folder: CorpusFolder) -> None:
+    run_id = run_small(home)
+    text = folder.run(run_id, "report.md").read_text(encoding="utf-8")
+    folder.run(run_id, "report.md").unlink()
+    refused = viano(home, "corpus", "report", "small")
+    assert (refused.status, refused.error) == (2, "no_report")
+    assert f"viano corpus judge small --run {run_id}" in refused.err
+    assert viano(home, "corpus", "judge", "small", "--run", run_id).status == 0
+    assert folder.run(run_id, "report.md").read_text(encoding="utf-8") == text
+    assert viano(home, "corpus", "judge", "small", "--run", "../x").error == "unknown_run"
+
+
+HOSTILE = "x|y <img src=x onerror=alert(1)> ![p](http://a.example/p) [l](http://a.example) `c` # h"
+
+
+def test_texts_of_bugs_are_literal_in_the_report(tmp_path: Path) -> None:
+    bugs, home = write_corpus(tmp_path / "bugs"), tmp_path / "home"
+    for path in bugs.glob("*/bug.toml"):
+        text = path.read_text(encoding="utf-8").replace('kind = "code"', f"kind = {json.dumps(HOSTILE)}")
+        path.write_text(text + f"clue = {json.dumps(HOSTILE)}\n", encoding="utf-8")
+    told = viano(home, "corpus", "build", "small", "--folder", str(bugs), "--json")
+    assert told.status == 0
+    run_small(home)
+    report = viano(home, "corpus", "report", "small").out
+    assert "onerror" in report
+    lines = [line for line in report.splitlines() if "onerror" in line]
+    widths = {_cells(line) for line in lines}
+    assert widths == {8}
+    assert not [
+        line for line in lines if "<img" in line.replace("\\<", "") or "](" in line.replace("\\]", "")
+    ]
+
+
+def _cells(line: str) -> int:
+    return len(line.replace("\\\\", "").replace("\\|", "").strip("|").split("|"))
