@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from viano_assets.errors import PackageError
 from viano_assets.evaluation import scoring
-from viano_assets.evaluation.calibration import LEVELS, MIN_DECIDED, interval, stored_levels
+from viano_assets.evaluation.calibration import MIN_DECIDED, interval, stored_levels
 from viano_assets.evaluation.correctness import RANKS
+from viano_assets.evaluation.plots import plots
 from viano_assets.evaluation.stored import (
     CorpusFolder,
     is_whole,
@@ -260,63 +260,3 @@ def _cases(own: Rows) -> list[str]:
             f"| {hits} | {row.get('units')} |"
         )
     return lines
-
-
-def plots(own: Rows, snapshot: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return the plots as PNG: reliability with intervals, risk over coverage, units and correctness."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import, needed only here
-
-    def picture(figure: Figure) -> bytes:
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-        return buffer.getvalue()
-
-    reliability = Figure(figsize=(5, 3.4), dpi=100, layout="constrained")
-    axes = reliability.add_subplot()
-    for shift, subject in enumerate(("diagnosis", "requested", "effective")):
-        levels = snapshot["subjects"].get(subject, {"levels": []})["levels"]
-        for item in [item for item in levels if item["n"]]:
-            low, high = interval(item["right"], item["n"])
-            at = LEVELS.index(item["level"]) + (shift - 1) * 0.2
-            middle = item["right"] / item["n"]
-            axes.errorbar(
-                [at], [middle], yerr=[[middle - low], [high - middle]], fmt="os^"[shift], color=f"C{shift}"
-            )
-            axes.annotate(f"n={item['n']}", (at, high), fontsize=6, ha="center", va="bottom")
-        axes.plot([], [], "os^"[shift], color=f"C{shift}", label=subject)
-    axes.set_xticks(range(len(LEVELS)), [name.replace("_", "\n") for name in LEVELS], fontsize=7)
-    axes.set(ylim=(-0.05, 1.1), ylabel="share right")
-    axes.legend(fontsize=7)
-    risk = Figure(figsize=(4.4, 3.4), dpi=100, layout="constrained")
-    axes = risk.add_subplot()
-    axes.plot(*risk_coverage(own), marker=".")
-    axes.set(
-        xlabel="share of defects confirmed (coverage)", ylabel="share wrong", xlim=(0, 1), ylim=(-0.05, 1.05)
-    )
-    units = Figure(figsize=(4.4, 3.4), dpi=100, layout="constrained")
-    axes = units.add_subplot()
-    judged = [row for row in own if row.get("units") is not None and row["verdict"] == "defect"]
-    axes.plot(
-        [row["units"] for row in judged],
-        [float(bool(row["file_any_1"] or row["row_any_1"])) for row in judged],
-        "|",
-    )
-    axes.set(xlabel="investigation units", ylabel="first place right", yticks=[0, 1], ylim=(-0.3, 1.3))
-    return {"reliability": picture(reliability), "risk-coverage": picture(risk), "units": picture(units)}
-
-
-def risk_coverage(own: Rows) -> tuple[list[float], list[float]]:
-    """Return coverage and risk as confirmed defects are accepted from the strongest level down."""
-    defects = [row for row in own if row["verdict"] == "defect"]
-    coverage, risk = [], []
-    for cut in reversed(range(len(LEVELS))):
-        accepted = [r for r in defects if r["confirmed"] and _rank(r) >= cut]
-        if accepted:
-            coverage.append(len(accepted) / len(defects))
-            risk.append(sum(not row["root_cause_correct"] for row in accepted) / len(accepted))
-    return coverage, risk
-
-
-def _rank(row: Mapping[str, Any]) -> int:
-    level = row["effective_confidence"]
-    return LEVELS.index(level) if level in LEVELS else -1
