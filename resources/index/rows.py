@@ -67,6 +67,7 @@ class CaseRows:
             "title": case.title,
             "language": case.language,
             "state": self._view["state"],
+            "stage": self._view["stage"],
             "overlay": overlay.get("kind"),
             "overlay_code": overlay.get("code"),
             "routing": self._view["routing"],

@@ -21,7 +21,7 @@ KEYS: dict[str, pa.DataType] = {
 
 _OWN: dict[str, dict[str, pa.DataType]] = {
     "cases": {
-        "title": TEXT, "language": TEXT, "state": TEXT, "overlay": TEXT, "overlay_code": TEXT,
+        "title": TEXT, "language": TEXT, "state": TEXT, "stage": TEXT, "overlay": TEXT, "overlay_code": TEXT,
         "routing": TEXT, "generation": WHOLE, "head_sha256": TEXT, "sources": WHOLE, "defects": WHOLE,
         "created_at": TEXT, "updated_at": TEXT,
     },

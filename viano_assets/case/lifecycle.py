@@ -6,12 +6,13 @@ overlays (`viano_assets.package.model.Overlay`) that remember the phase they int
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal
 
 from viano_assets.errors import DefectError
-from viano_assets.package.model import Manifest, Overlay
+from viano_assets.package.model import Checkpoint, Manifest, Overlay
 
 
 class Lifecycle(StrEnum):
@@ -106,6 +107,34 @@ def blocked(phase: str, code: str, message: str) -> Overlay:
 def deferred(phase: str, code: str, message: str, not_before: str) -> Overlay:
     """Return the overlay of a halt that ends by itself at `not_before` (UTC, ISO 8601 with Z)."""
     return Overlay(kind="deferred", phase=phase, code=code, message=message, not_before=not_before)
+
+
+_DONE = MappingProxyType(
+    {
+        Lifecycle.INTERPRETING.value: ("interpretation_published", "INTERPRETED"),
+        Lifecycle.GENERATING_HYPOTHESES.value: ("hypotheses_published", "HYPOTHESES_GENERATED"),
+        Lifecycle.INVESTIGATING_HYPOTHESES.value: ("investigation_published", "INVESTIGATED"),
+        Lifecycle.BUILDING_DIAGNOSIS.value: ("diagnosis_published", "DIAGNOSED"),
+    }
+)
+"""States that a phase leaves as they are when it ends: the event that ends it, and the stage then."""
+
+
+def stage_of(state: str, checkpoints: Iterable[Checkpoint], revision: int) -> str:
+    """Return how far a revision is: its state, or that the phase of this state has published its result.
+
+    A confirmed diagnosis stays `BUILDING_DIAGNOSIS` until its change request begins; its stage is
+    `DIAGNOSED`.
+
+    Args:
+        state: name of the state.
+        checkpoints: the history of the case.
+        revision: the analysis revision that the state is of.
+    """
+    if state not in _DONE:
+        return state
+    event, stage = _DONE[state]
+    return stage if any(c.event == event and c.revision == revision for c in checkpoints) else state
 
 
 def shown_state(manifest: Manifest) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from viano_assets.case.intake import import_case
+from viano_assets.case.lifecycle import stage_of
 from viano_assets.cli.addressed import addressed, flags
 from viano_assets.cli.answering import answered_by, provider_to_name
 from viano_assets.cli.interruption import interrupted, next_step
@@ -93,6 +94,7 @@ def list_(out: Output) -> None:
             {
                 "case_id": case_id,
                 "state": head.manifest.lifecycle,
+                "stage": stage_of(head.manifest.lifecycle, head.checkpoints, head.revision),
                 "overlay": head.manifest.overlay.kind if head.manifest.overlay else None,
                 "analysis_revision": head.revision,
                 "partition_key": CaseRevision(case_id, head.revision).key,

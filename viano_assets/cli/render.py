@@ -89,11 +89,15 @@ STATES: Mapping[str, str] = {
     "INVESTIGATING_HYPOTHESES": "in investigation",
     "BUILDING_DIAGNOSIS": "in diagnosis",
     "BUILDING_CHANGE_REQUEST": "in change request",
+    "INTERPRETED": "interpreted",
+    "HYPOTHESES_GENERATED": "hypotheses made",
+    "INVESTIGATED": "investigated",
+    "DIAGNOSED": "cause confirmed",
     "OUTPUT_READY": "finished",
     "FAILED_TO_ANALYZE": "inconclusive",
     "DAMAGED": "damaged",
 }
-"""What a lifecycle state is called for people. An inconclusive end is a result, no failure."""
+"""What a state or stage is called for people. An inconclusive end is a result, no failure."""
 
 
 def state_words(state: str, overlay: str | None = None) -> str:
@@ -108,7 +112,10 @@ def print_case(view: Mapping[str, Any], *, home: Path, report_file: Path | None 
     console.print()
     title = Text(f"{view['case_id']}  revision {view['analysis_revision']}", style="bold")
     overlay = view.get("overlay")
-    title.append(f"   {state_words(view['state'], overlay['kind'] if overlay else None)}", style="cyan")
+    title.append(
+        f"   {state_words(view.get('stage') or view['state'], overlay['kind'] if overlay else None)}",
+        style="cyan",
+    )
     title.append(f"   {view['state']}", style="dim")
     console.print(title)
     if view.get("interrupted"):
@@ -375,7 +382,7 @@ def print_case_list(rows: Sequence[Mapping[str, Any]], home: Path) -> None:
     for row in rows:
         table.add_row(
             row["case_id"],
-            state_words(row["state"], row.get("overlay")),
+            state_words(row.get("stage") or row["state"], row.get("overlay")),
             row.get("partition_key", ""),
             str(row.get("generation", "")),
             row.get("routing") or "",

@@ -12,6 +12,8 @@ from tests.support.harbour_case import CASE, HYPOTHESES, INTERPRETATION, analyse
 from tests.support.memory_store import MemoryStore
 from tests.support.planning import SEPARATE
 from tests.support.scripted_gateway import ScriptedGateway
+from viano_assets.case.lifecycle import stage_of
+from viano_assets.cli.render import state_words
 from viano_assets.package.model import Change
 from viano_assets.phases.diagnosis.builder import DiagnosisBuilder
 from viano_assets.phases.diagnosis.inputs import Inputs
@@ -41,6 +43,20 @@ def test_before_any_phase_everything_is_empty() -> None:
     json.dumps(view, allow_nan=False)
 
 
+def test_a_confirmed_case_is_diagnosed_also_when_nobody_asked_for_a_change_request(
+    prepared: Prepared,
+) -> None:
+    """The state stays that of the phase, so that a case that had its answer read "in diagnosis" for ever."""
+    store, _, names = prepared
+    head = asyncio.run(DiagnosisBuilder(store, ScriptedGateway([confirmed(names)])).build(CASE)).head
+    view = case_view(store, head, 1)
+    assert (view["state"], view["stage"]) == ("BUILDING_DIAGNOSIS", "DIAGNOSED")
+    before = [checkpoint for checkpoint in head.checkpoints if checkpoint.event != "diagnosis_published"]
+    assert stage_of("BUILDING_DIAGNOSIS", before, 1) == "BUILDING_DIAGNOSIS"
+    assert stage_of("BUILDING_DIAGNOSIS", head.checkpoints, 2) == "BUILDING_DIAGNOSIS"
+    assert state_words(view["stage"]) == "cause confirmed"
+
+
 def test_hypotheses_before_the_investigation() -> None:
     store = MemoryStore()
     received(store)
@@ -55,7 +71,7 @@ def test_hypotheses_before_the_investigation() -> None:
 def test_after_the_investigation_the_reviews_stand_in(prepared: Prepared) -> None:
     store, inputs, _ = prepared
     view = case_view(store, store.latest(CASE), 1)
-    assert view["state"] == "INVESTIGATING_HYPOTHESES"
+    assert (view["state"], view["stage"]) == ("INVESTIGATING_HYPOTHESES", "INVESTIGATED")
     assert view["hypotheses"][0]["support"]
     assert view["hypotheses"][0]["effective_confidence"] == "supported"
     assert [e["evidence_id"] for e in view["evidence"]] == list(inputs.records)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from viano_assets.budget.manager import BudgetManager
+from viano_assets.case.lifecycle import stage_of
 from viano_assets.evidence.model import EvidenceRecord
 from viano_assets.evidence.store import EvidenceStore
 from viano_assets.package.model import Head
@@ -37,6 +38,7 @@ def evidence_records(store: Store, head: Head, revision: int) -> tuple[EvidenceR
 def case_view(store: Store, head: Head, revision: int) -> dict[str, Any]:
     """Return what is known of one analysis revision; null or empty where a phase is missing.
 
+    `stage` is the lifecycle `state`, or the name of what is done once the phase of that state has ended.
     Evidence is listed with the cited records first. `spend.units` are investigation units net of rewards,
     `cost` is null when a price is unknown, `seconds` are those of model calls.
     """
@@ -44,6 +46,7 @@ def case_view(store: Store, head: Head, revision: int) -> dict[str, Any]:
     records = evidence_records(store, head, revision)
     overlay = head.manifest.overlay if revision == head.revision else None
     report = artifact_path(Phase.DIAGNOSIS, revision, REPORT)
+    state = _state(head, revision)
     empty: dict[str, Any] = {"files": [], "symbols": [], "rows": []}
     return {
         "case_id": head.case_id,
@@ -51,7 +54,8 @@ def case_view(store: Store, head: Head, revision: int) -> dict[str, Any]:
         "analysis_revision": revision,
         "partition_key": CaseRevision(head.case_id, revision).key,
         "generation": head.generation,
-        "state": _state(head, revision),
+        "state": state,
+        "stage": stage_of(state, head.checkpoints, revision),
         "overlay": None if overlay is None else dataclasses.asdict(overlay),
         "routing": head.manifest.routing if revision == head.revision else None,
         "diagnosis": None if document is None else _diagnosis(document),
