@@ -215,7 +215,9 @@ def test_one_damaged_corpus_stops_no_other(
     instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
 ) -> None:
     home = tmp_path / "home"
-    for name, content in (("aaa", "[]"), ("No Name", "{}"), ("zzz", '{"bugs": 3}')):
+    entry = {"bug_id": "B", "case_id": "B", "sha256": "x", "verdict": "defect", "locations": [3]}
+    odd = json.dumps({"corpus": "odd", "sha256": "x", "bugs": [entry]})
+    for name, content in (("aaa", "[]"), ("No Name", "{}"), ("odd", odd), ("zzz", '{"bugs": 3}')):
         (home / "corpora" / name).mkdir()
         (home / "corpora" / name / "corpus.json").write_text(content, encoding="utf-8")
     (request,) = tick(instance, home).run_requests or []
@@ -225,9 +227,9 @@ def test_one_damaged_corpus_stops_no_other(
     (judging,) = tick(instance, home).run_requests or []
     assert judged(instance, home, judging).success
     said = noted(instance, home)
-    assert all(f"{name}: " in said for name in ("aaa", "No Name", "zzz", "small"))
+    assert all(f"{name}: " in said for name in ("aaa", "No Name", "odd", "zzz", "small"))
     assert folder.judged_ids() == ["small.r0001"]
-    assert built_corpora(home) == ["small"]
+    assert built_corpora(home) == ["odd", "small"]
 
 
 def test_an_open_run_goes_on_with_its_own_provider_and_under_the_gate(

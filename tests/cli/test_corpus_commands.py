@@ -79,11 +79,18 @@ def test_a_run_goes_on_with_its_provider_and_its_cases(home: Path, folder: Corpu
     answer = viano(home, "corpus", "run", "small", "--json")
     assert answer.status == 0
     assert "Continuing small.r0001 with provider offline (partial: 1 of 3 cases)" in answer.err
+    assert "note: " not in answer.err
     assert (answer.document["provider"], answer.document["cases"]) == ("offline", 1)
+    CorpusRuns(Session.open(home, provider="offline"), "small").start(only=["CRANE-1"])
+    (home / "config" / "analysis.local.toml").write_text(
+        "[hypotheses]\ninitial_budget = 90\n", encoding="utf-8"
+    )
+    noted = viano(home, "corpus", "run", "small")
+    assert "note: prompts, settings or code are others than when it began" in noted.err
     CorpusRuns(Session.open(home, provider="offline"), "small").start(only=["CRANE-1"])
     other = viano(home, "corpus", "run", "small", "--provider", "offline", "--only", "CRANE-2", "--new")
     assert other.status == 0
-    assert set(codes(folder, "small.r0003")) == {"CRANE-2"}
+    assert set(codes(folder, "small.r0004")) == {"CRANE-2"}
 
 
 def test_a_second_command_is_told_that_the_run_is_owned(home: Path, folder: CorpusFolder) -> None:

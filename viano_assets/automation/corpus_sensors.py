@@ -107,13 +107,18 @@ def corpus_reprocess(context: dg.SensorEvaluationContext, viano: VianoResource) 
         name = path.parent.name
         try:
             found, note = _Reprocessing(context.instance, viano, session, name).next()
-        except VianoError as error:
-            found, note = [], str(error)
+        except Exception as error:  # noqa: BLE001 - one odd corpus stops no other
+            found, note = [], told(error)
         requests += found
         notes.append(f"{name}: {note}")
         context.log.info("%s: %s", name, note)
     reason = None if requests else "; ".join(notes) or "no corpus is built"
     return dg.SensorResult(run_requests=requests, skip_reason=reason)
+
+
+def told(error: Exception) -> str:
+    """Return what went wrong with a corpus in words."""
+    return str(error) if isinstance(error, VianoError) else f"defect: {type(error).__name__}: {error}"
 
 
 Next = tuple[list[dg.RunRequest], str]
@@ -268,8 +273,8 @@ def reprocess(context: dg.OpExecutionContext, viano: VianoResource) -> None:
             name = path.parent.name
             try:
                 note = _reprocessed(context, viano, session, name)
-            except VianoError as error:
-                note = failed[name] = str(error)
+            except Exception as error:  # noqa: BLE001 - one odd corpus stops no other
+                note = failed[name] = told(error)
             context.log.info("%s: %s", name, note)
         sync_home(Path(viano.home), context.instance)
     if failed:

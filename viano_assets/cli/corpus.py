@@ -194,11 +194,17 @@ def check_continued(begun: Mapping[str, Any], provider: str | None, only: Sequen
 
 
 def _tell_run(runs: CorpusRuns, stored: Mapping[str, Any], *, continued: bool) -> None:
+    from resources.corpus_runs import fingerprint  # noqa: PLC0415
+
     known = len(runs.built["bugs"])
     cases = len(stored["cases"]) + len(stored["unreadable"])
     partial = "" if is_whole(stored) else f" (partial: {cases} of {known} cases)"
     verb = "Continuing" if continued else "Starting"
     click.echo(f"{verb} {stored['run_id']} with provider {stored['provider']}{partial}", err=True)
+    if continued and fingerprint(runs.session) != stored["fingerprint"]:
+        click.echo(
+            "note: prompts, settings or code are others than when it began; --new starts afresh", err=True
+        )
     for bug_id, code in sorted(stored["unreadable"].items()):
         click.echo(f"  left out  {one_line(bug_id):<28} {code}", err=True)
 

@@ -291,7 +291,7 @@ def _foreign(case_id: str) -> InputError:
         "case_not_of_corpus",
         "the home's case of this name has other inputs than the known bug",
         where=case_id,
-        hint="build the corpus in a home of its own, or give the bug another id and build again",
+        hint="viano corpus build checks it again; a foreign case needs another bug id or a home of its own",
     )
 
 
