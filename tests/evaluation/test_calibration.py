@@ -25,8 +25,13 @@ from viano_assets.evaluation.calibration import (
     stored_levels,
 )
 from viano_assets.evaluation.report import _calibration
-from viano_assets.evaluation.snapshot import drifted, keep_snapshot, make_snapshot
-from viano_assets.evaluation.stored import calibration_rows, quoted_snapshot, write_document
+from viano_assets.evaluation.snapshot import drifted, keep_snapshot, make_snapshot, snapshot_before
+from viano_assets.evaluation.stored import (
+    CorpusFolder,
+    calibration_rows,
+    quoted_snapshot,
+    write_document,
+)
 
 COUNTS = st.lists(st.integers(0, 30), min_size=5, max_size=5)
 
@@ -220,3 +225,32 @@ def test_snapshots_of_the_first_form_are_read_with_sound_intervals(tmp_path: Pat
     assert quoted_snapshot(tmp_path, "offline") == quoted
     assert quoted is not None
     assert quoted["levels"]["supported"]["pooled"] == {"n": 45, "right": 38, "with": ["strongly_supported"]}
+
+
+def test_a_run_is_compared_with_whole_runs_of_its_own_provider_only(tmp_path: Path) -> None:
+    """The newest snapshot of any provider, or of three chosen cases, once decided what had drifted."""
+    folder = CorpusFolder(tmp_path, "known")
+    good = {"known.r0001": 30, "known.r0002": 4, "known.r0003": 39, "known.r0004": 10, "known.r0005": 30}
+    providers = dict.fromkeys(good, "offline") | {"known.r0002": "other"}
+    snapshots: dict[str, dict[str, Any]] = {}
+    for number, (run_id, right) in enumerate(good.items()):
+        counts = ([0, 0, 0, right, 0], [0, 0, 0, 40, 0])
+        snapshots[run_id] = snapshot_of(*counts, run_id=run_id, provider=providers[run_id])
+        snapshots[run_id]["made_at"] = f"2026-01-0{number + 1}T00:00:00+00:00"
+        keep_snapshot(tmp_path, snapshots[run_id])
+        run = {name: snapshots[run_id][name] for name in _RUN} | {
+            "fingerprint": "f", "started_at": "2026", "cases": {}, "unreadable": {},
+            "whole": run_id != "known.r0004",
+        }  # fmt: skip
+        write_document(folder.run(run_id, "run.json"), run)
+    last = snapshots["known.r0005"]
+    before = snapshot_before(folder, last)
+    assert before == snapshots["known.r0003"]
+    assert drifted(before, last) == ["supported"]
+    assert snapshot_before(folder, snapshots["known.r0003"]) == snapshots["known.r0001"]
+    assert snapshot_before(folder, snapshots["known.r0002"]) is None
+    assert drifted(snapshots["known.r0002"], last) == []
+    assert drifted(snapshots["known.r0001"], last) == []
+
+
+_RUN = ("run_id", "corpus", "corpus_sha256", "provider", "prompts_sha256", "code_version")

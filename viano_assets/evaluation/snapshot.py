@@ -96,7 +96,12 @@ def snapshot_before(folder: CorpusFolder, run: Mapping[str, Any]) -> dict[str, A
 
 
 def drifted(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the levels whose rate now lies outside the interval that a snapshot gave."""
+    """Return the levels whose rate now lies outside the interval that a snapshot gave.
+
+    What another provider's levels were worth says nothing; `snapshot_before` finds the one to compare with.
+    """
+    if before["provider"] != now["provider"]:
+        return []
     old = {item["level"]: item for item in stored_levels(before["subjects"]["diagnosis"])}
     return [
         item["level"]
