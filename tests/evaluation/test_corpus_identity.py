@@ -55,7 +55,7 @@ def test_an_import_that_was_not_recorded_is_taken_up(tmp_path: Path) -> None:
 
 def test_a_case_that_was_replaced_after_the_build_is_not_judged(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    folder = build_small(home, tmp_path / "bugs")
+    folder = build_small(home, tmp_path / "bugs", count=2)
     early = CorpusRuns(Session.open(home), "small")
     first = early.start()
     early.work(first)
