@@ -6,6 +6,7 @@ import dataclasses
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,6 +85,113 @@ def test_a_record_comes_back_as_it_was() -> None:
     assert raw == canonical_json(json.loads(raw))
 
 
+def _fields(generation: int) -> dict[str, Any]:
+    """The JSON form of a record with a snapshot, an artifact and an input of its own, and full history."""
+    entry = Checkpoint(generation, 1, "e", None, {"a/b": HASH}, {"n": 1}, "2030")
+    manifest = Manifest("c", "p", generation, 1, "ASSEMBLED", {"a": "a/b"})
+    put = {"a/b": Stored(HASH, 3, generation, 40, raw=False), "in": Stored(HASH, 4, 0, 0, raw=True)}
+    old = {"o": Stored(HASH, 5, 1, 99, raw=False)}
+    segments = tuple(Segment(HASH, 9, generation, 9 * n, n, n) for n in range(1, generation))
+    previous = HASH if generation > 1 else None
+    raw = record.encode(manifest, previous, put, entry, Snapshot({**old, **put}, segments))
+    fields: dict[str, Any] = json.loads(raw)
+    return fields
+
+
+PLACE = [HASH, 3, 3, 40]
+RANGE = "segment range"
+NEW = "place of 'new'"
+ITEM = [HASH, 9, 3, 9, 1, 1]
+LAST = [HASH, 9, 3, 18, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("generation", "where", "value", "reason"),
+    [
+        (3, "prev", None, "prev"), (1, "prev", HASH, "prev"), (3, "prev", "x", "hash"),
+        (3, "prev", HASH.upper(), "hash"), (3, "prev", 7, "hash"), (3, "gen", 0, "gen"),
+        (3, "gen", True, "gen"), (3, "gen", 3.0, "gen"), (3, "revision", 0, "revision"),
+        (3, "case", "", "case"), (3, "package", 1, "package"), (3, "lifecycle", None, "lifecycle"),
+        (3, "pointers", [], "pointers"), (3, "pointers/a", 1, "pointers"), (3, "routing", "", "routing"),
+        (3, "event", "", "event"), (3, "phase", 1, "phase"), (3, "detail", [], "detail"),
+        (3, "at", None, "at"),
+        (3, "detail/n", float("nan"), ""), (3, "detail/n", float("-inf"), ""),
+        (3, "overlay", {}, "overlay"), (3, "overlay", ["blocked", "p", "c", "m"], "overlay"),
+        (3, "overlay", ["other", "p", "c", "m", None], "overlay"),
+        (3, "overlay", ["blocked", "", "c", "m", None], "overlay"),
+        (3, "overlay", ["blocked", "p", 1, "m", None], "overlay"),
+        (3, "overlay", ["deferred", "p", "c", "m", 1], "overlay"),
+        (3, "put", [], "put"), (3, "raw", {"in": 1}, "put"), (3, "raw", ["in", "a/b"], "raw"),
+        (3, "raw", ["in", "in"], "raw"), (3, "raw", ["in", "o"], "raw"), (3, "raw", [["in"]], ""),
+        (3, "put/new", None, NEW), (3, "put/new", {}, NEW),
+        (3, "put/new", PLACE[:3], NEW), (3, "put/new", [*PLACE, 0], NEW),
+        (3, "put/new", ["a" * 63, 3, 3, 40], NEW), (3, "put/new", [7, 3, 3, 40], NEW),
+        (3, "put/new", [HASH, "3", 3, 40], NEW), (3, "put/new", [HASH, True, 3, 40], NEW),
+        (3, "put/new", [HASH, -1, 3, 40], NEW), (3, "put/new", [HASH, 3, -1, 40], NEW),
+        (3, "put/new", [HASH, 3, 4, 40], NEW), (3, "put/new", [HASH, 3, 3.0, 40], NEW),
+        (3, "put/new", [HASH, 3, 3, -1], NEW), (3, "put/new", [HASH, 3, 0, 1], NEW),
+        (3, "put/new", [HASH, 3, 3, None], NEW), (3, "put/..", PLACE, "path '..' has"),
+        (3, "put/b\\c", PLACE, "has a backslash"), (3, "put/nul", PLACE, "has a reserved device name"),
+        (3, "put/new", PLACE, "listing lacks new files"),
+        (1, "snapshot", None, "the first generation"), (3, "snapshot", [], "snapshot"),
+        (3, "snapshot", {"files": {}}, "snapshot"), (3, "snapshot/more", 1, "snapshot"),
+        (3, "snapshot/files", [], "snapshot"), (1, "snapshot/segments", {}, "snapshot"),
+        (1, "snapshot/segments", None, "snapshot"), (3, "snapshot/files/o", PLACE, "listing"),
+        (3, "snapshot/files/o", [*PLACE, 2], "listing"), (3, "snapshot/files/o", [*PLACE, False], "listing"),
+        (3, "snapshot/files/o", [HASH, 5, 4, 99, 0], "place of 'o'"),
+        (3, "snapshot/files/..", [*PLACE, 0], "path '..' has"),
+        (3, "snapshot/files/in", [HASH, 4, 0, 0, 0], "listing lacks new files"),
+        (3, "snapshot/segments", [ITEM[:5], LAST], "segment"),
+        (3, "snapshot/segments", [{}, LAST], "segment"),
+        (3, "snapshot/segments", [["x", *ITEM[1:]], LAST], "hash"),
+        (3, "snapshot/segments", [[HASH, -1, 3, 9, 1, 1], LAST], "segment"),
+        (3, "snapshot/segments", [[HASH, 9, 0, 9, 1, 1], LAST], "segment"),
+        (3, "snapshot/segments", [[HASH, 9, 3, -9, 1, 1], LAST], "segment"),
+        (3, "snapshot/segments", [[HASH, 9, 4, 9, 1, 1], LAST], "segment place"),
+        (3, "snapshot/segments", [[HASH, 9, 3, 9, 1, 3]], RANGE),
+        (3, "snapshot/segments", [[HASH, 9, 3, 9, 1, 9]], RANGE),
+        (3, "snapshot/segments", [[HASH, 9, 3, 9, 2, 1], LAST], RANGE),
+        (3, "snapshot/segments", [ITEM, [HASH, 9, 3, 18, 1, 2]], RANGE),
+        (3, "snapshot/segments", [LAST], RANGE), (3, "snapshot/segments", [LAST, ITEM], RANGE),
+        (3, "snapshot/segments", [ITEM], "history does not reach"),
+        (3, "snapshot/segments", [], "history does not reach"),
+        (3, "more", 1, "fields"), (3, "schema", 1, "schema"), (3, "schema", "package-v0", "schema"),
+    ],
+)  # fmt: skip
+def test_a_record_with_one_malformed_field_is_refused(
+    generation: int, where: str, value: object, reason: str
+) -> None:
+    fields = _fields(generation)
+    assert record.decode(canonical_json(fields), "x").manifest.generation == generation
+    *folders, name = where.split("/") if not where.startswith("put/") else ["put", where[4:]]
+    target = fields
+    for folder in folders:
+        target = target[folder]
+    target[name] = value
+    raw = json.dumps(fields, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+    with pytest.raises(PackageError) as caught:
+        record.decode(raw, "the place")
+    assert (caught.value.code, caught.value.where) == ("record_invalid", "the place")
+    assert reason in caught.value.message
+
+
+@pytest.mark.parametrize("name", sorted(_fields(3)))
+def test_a_record_without_one_of_its_fields_is_refused(name: str) -> None:
+    fields = _fields(3)
+    del fields[name]
+    with pytest.raises(PackageError) as caught:
+        record.decode(canonical_json(fields), "x")
+    assert caught.value.code == "record_invalid"
+
+
+def test_another_order_of_the_same_fields_is_not_the_record() -> None:
+    fields = _fields(3)
+    raw = json.dumps(dict(reversed(fields.items())), ensure_ascii=False, separators=(",", ":")).encode()
+    assert json.loads(raw) == fields
+    with pytest.raises(PackageError, match="not in canonical form"):
+        record.decode(raw, "x")
+
+
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
@@ -94,6 +202,8 @@ def test_a_record_comes_back_as_it_was() -> None:
         ("a:b", "':'"), ("\u200eb", "invisible"), ("a\x7f", "control"), ("a\u2028b", "control"),
         ("~", None), ("a//b", "empty"), ("a/", "empty"), ("..", "'..'"), ("a/.", "'.'"),
         ("/a", "absolute"), ("a\\b", "backslash"), ("ä" * 200 + "/" + ("ä" * 100 + "/") * 20 + "b", "4096"),
+        ("/".join(["x" * 240] * 17), None), ("/".join(["x" * 240] * 17) + "x", "4096"),
+        ("a\udfff", "surrogate"), ("a\ue000", None),
     ],
 )  # fmt: skip
 def test_path_grammar(name: str, problem: str | None) -> None:
