@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,22 @@ from tests.support.faulty_files import (
     WatchedFileSystem,
 )
 from viano_assets.canonical import sha256_hex
-from viano_assets.errors import BusyError, InputError, StaleHeadError, StorageError, VianoError
+from viano_assets.errors import (
+    BusyError,
+    InputError,
+    PackageError,
+    StaleHeadError,
+    StorageError,
+    VianoError,
+)
+from viano_assets.package.files import Container, Containers, source_chunks, write_durably
+from viano_assets.package.filesystem import OsFileSystem
+from viano_assets.package.layout import CasePaths
 from viano_assets.package.model import Change
+from viano_assets.package.staging import Nursery
 from viano_assets.package.store import CheckpointStore
 
+MIB = 1 << 20
 OTHER = BIG[::-1]
 BIG_CHANGE = Change("big", put={"inputs/more.bin": OTHER, "small": b"1"}, raw=frozenset({"inputs/more.bin"}))
 
@@ -329,3 +342,146 @@ def test_lookups_are_timed_and_nested_time_is_not_added(store: CheckpointStore) 
     assert times["checkpoint_lookup"].calls == 2
     assert times["checkpoint_lookup"].seconds > 0
     assert store.telemetry.wall_seconds - before <= sum(t.seconds for t in times.values())
+
+
+def _open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["write", "fsync", "close"])
+def test_a_failed_write_leaves_no_file_and_nothing_open(tmp_path: Path, kind: str) -> None:
+    disk = WatchedFileSystem(FailNth(1, errno.EIO, frozenset({kind})))
+    path = tmp_path / "new"
+    before = _open_files()
+    with pytest.raises(StorageError) as caught:
+        write_durably(disk, str(path), [b"one", b"two"])
+    assert caught.value.code == ("storage_failed" if kind == "write" else "fsync_failed")
+    assert (_open_files(), path.exists()) == (before, False)
+
+
+def test_content_that_breaks_off_leaves_no_file_and_nothing_open(tmp_path: Path) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b"one"
+        raise InputError("input_too_big", "stop")
+
+    before = _open_files()
+    with pytest.raises(InputError):
+        write_durably(OsFileSystem(), str(tmp_path / "new"), chunks())
+    assert (_open_files(), list(tmp_path.iterdir())) == (before, [])
+
+
+def test_an_input_over_the_limit_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"12345")
+    told: list[int] = []
+    assert list(source_chunks(source, 5, told.append)) == [b"12345"]
+    with pytest.raises(InputError) as caught:
+        list(source_chunks(source, 4, None))
+    assert (caught.value.code, caught.value.where, told) == ("input_too_big", str(source), [5])
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "expected"),
+    [
+        ("open_file", errno.ENOENT, "artifact_missing"), ("open_file", errno.ELOOP, "not_a_regular_file"),
+        ("open_file", errno.EMFILE, "too_many_open_files"), ("read", errno.EIO, "storage_failed"),
+        ("read_into", errno.EIO, "storage_failed"),
+    ],
+)  # fmt: skip
+def test_a_failed_read_of_a_generation_is_named_and_closes_it(
+    tmp_path: Path, kind: str, code: int, expected: str
+) -> None:
+    path = tmp_path / "g"
+    path.write_bytes(b"12345")
+    disk = WatchedFileSystem(FailNth(1, code, frozenset({kind})))
+    before = _open_files()
+    with pytest.raises(VianoError) as caught:
+        Container(disk, str(path), 5, bytearray(5) if kind == "read_into" else None)
+    assert (caught.value.code, caught.value.where) == (expected, str(path))
+    assert _open_files() == before
+
+
+@pytest.mark.parametrize("lent", [True, False])
+@pytest.mark.parametrize("size", [0, 5, MIB - 1, MIB, MIB + 5])
+def test_a_generation_is_read_from_any_place(tmp_path: Path, size: int, *, lent: bool) -> None:
+    """A small one once and for all: what happens to the file afterwards does not matter."""
+    path = tmp_path / "g"
+    data = (BIG * 2)[:size]
+    path.write_bytes(data)
+    with pytest.raises(PackageError) as caught:
+        Container(OsFileSystem(), str(path), size - 1)
+    assert caught.value.code == "generation_too_big"
+    file = Container(OsFileSystem(), str(path), size, bytearray(MIB) if lent else None)
+    if size <= MIB:
+        path.unlink()
+    assert file.whole() == data
+    for offset, count in ((0, 3), (3, 100), (size, 1), (max(0, size - 2), 9)):
+        assert bytes(file.read(offset, count)) == data[offset : offset + count]
+
+
+def test_of_the_generations_read_64_mib_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "g"
+    path.write_bytes(bytes(MIB))
+    disk = WatchedFileSystem()
+    files = Containers(disk, lambda _: str(path), MIB)
+    for number in (*range(64), *range(64)):
+        assert files.get(number).size == MIB
+    assert disk.counts["open_file"] == 64
+    files.get(64)
+    files.get(64)
+    assert disk.counts["open_file"] == 65
+    files.get(0)
+    assert disk.counts["open_file"] == 66
+
+
+def _nursery(home: Path, disk: OsFileSystem, clock: ManualClock, token: str) -> Nursery:
+    return Nursery(disk, clock, home, lambda: token * 16)
+
+
+def test_a_case_being_built_is_not_swept_and_a_dead_builders_is(home: Path) -> None:
+    clock = ManualClock()
+    dead = CasePaths(f"{home}/cases/.new-{'d' * 16}")
+    for folder in (dead.generations, dead.objects, dead.temporary):
+        Path(folder).mkdir(parents=True)
+    before = _open_files()
+    with _nursery(home, OsFileSystem(), clock, "a").staged("a") as one:
+        (Path(one.generations) / "g").write_bytes(b"half")
+        assert not Path(dead.root).exists()
+        with _nursery(home, OsFileSystem(), clock, "b").staged("b") as two:
+            assert (Path(one.generations) / "g").read_bytes() == b"half"
+            assert {p.name for p in (home / "cases").iterdir()} == {
+                ".lock", Path(one.root).name, Path(two.root).name,
+            }  # fmt: skip
+    assert [p.name for p in (home / "cases").iterdir()] == [".lock"]
+    assert _open_files() == before
+
+
+def test_a_home_whose_naming_lock_stays_taken_is_busy_after_half_a_minute(home: Path) -> None:
+    (home / "cases").mkdir(parents=True)
+    clock = ManualClock()
+    with (home / "cases/.lock").open("wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        before = _open_files()
+        with pytest.raises(BusyError) as caught, _nursery(home, OsFileSystem(), clock, "a").staged("a"):
+            pass
+        assert (caught.value.code, _open_files()) == ("home_busy", before)
+    assert clock.seconds == pytest.approx(30, abs=0.1)
+    with _nursery(home, OsFileSystem(), clock, "a").staged("a") as paths:
+        assert Path(paths.objects).is_dir()
+
+
+def test_a_case_is_durable_before_it_has_its_name(home: Path) -> None:
+    log: list[str] = []
+
+    def before(operation: str, path: str) -> None:
+        if operation in {"fsync", "point", "rename"}:
+            log.append(f"{operation} {path if operation == 'point' else Path(path).name}")
+
+    nursery = _nursery(home, WatchedFileSystem(before), ManualClock(), "a")
+    with nursery.staged("c") as paths:
+        log.clear()
+        nursery.adopt(paths, "c", lambda: log.append("witness"))
+    assert log == [
+        "fsync objects", "fsync gens", f"fsync .new-{'a' * 16}", "point create.staged", "witness",
+        "rename c", "point create.named", "fsync cases",
+    ]  # fmt: skip
