@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import first_change, grown, next_change
+from tests.support.faulty_files import NoLocks
 from tests.support.processes import first_line, go, worker
-from viano_assets.errors import BusyError
+from viano_assets.errors import BusyError, StorageError
+from viano_assets.package.filesystem import FileSystem, OsFileSystem
+from viano_assets.package.locking import CaseLocks
 from viano_assets.package.store import CheckpointStore
 
 
@@ -164,3 +167,70 @@ def test_creators_of_different_cases_do_not_disturb_each_other(home: Path) -> No
     assert failures == []
     assert len(CheckpointStore(home).case_ids()) == 24
     assert [p.name for p in (home / "cases").iterdir() if p.name.startswith(".new")] == []
+
+
+def _open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.parametrize(("disk", "real"), [(OsFileSystem(), True), (NoLocks(), False)])
+def test_a_lock_is_taken_once_and_entered_again(tmp_path: Path, disk: FileSystem, *, real: bool) -> None:
+    """Also where the file system has no locks: then it holds between the threads of one process."""
+    locks, path = CaseLocks(disk), str(tmp_path / "lock")
+    before = _open_files()
+    acquired: list[bool] = []
+    refused: list[str] = []
+
+    def other() -> None:
+        try:
+            with locks.hold("c", path, acquired.append):
+                refused.append("entered")
+        except BusyError as error:
+            refused.append(error.code)
+
+    def from_another_thread() -> None:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    with locks.hold("c", path, acquired.append) as first:
+        with locks.hold("c", path, acquired.append) as again:
+            assert (first, again, acquired) == (real, real, [real])
+        from_another_thread()
+        assert locks.taken("c", path)
+        with locks.hold("d", f"{path}-d", acquired.append):
+            pass
+    assert (refused, acquired) == (["case_busy"], [real, real])
+    assert locks.taken("c", path) is not real
+    from_another_thread()
+    assert (refused[1:], acquired) == (["entered"], [real, real, real])
+    assert _open_files() == before
+
+
+def test_a_lock_that_is_refused_leaves_nothing_open(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    one, two = CaseLocks(OsFileSystem()), CaseLocks(OsFileSystem())
+    acquired: list[bool] = []
+    with one.hold("c", path, acquired.append):
+        before = _open_files()
+        with pytest.raises(BusyError), two.hold("c", path, acquired.append):
+            pass
+        assert two.taken("c", path)
+        assert _open_files() == before
+    assert acquired == [True]
+    with pytest.raises(StorageError) as caught, two.hold("c", str(tmp_path / "no/lock"), acquired.append):
+        pass
+    assert caught.value.where.endswith("no/lock")
+    assert two.taken("c", str(tmp_path / "no/lock"))
+
+
+def test_a_lock_whose_first_step_fails_is_given_back(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    locks = CaseLocks(OsFileSystem())
+
+    def fail(real: bool) -> None:
+        raise StorageError("storage_failed", f"real: {real}")
+
+    with pytest.raises(StorageError, match="real: True"), locks.hold("c", path, fail):
+        pass
+    assert not locks.taken("c", path)

@@ -6,14 +6,22 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from tests.support.cases import BIG, first_change, grown, next_change
+from tests.support.faulty_files import WatchedFileSystem
 from viano_assets.canonical import sha256_hex
 from viano_assets.errors import NewerFormatError, PackageError, VianoError
 from viano_assets.package import container, record
-from viano_assets.package.model import Change
+from viano_assets.package.filesystem import DirEntry, OsFileSystem
+from viano_assets.package.history import seal
+from viano_assets.package.layout import read_listing
+from viano_assets.package.limits import PackageLimits
+from viano_assets.package.model import Change, Checkpoint, Manifest
+from viano_assets.package.reader import PackageReader, StoredHead
+from viano_assets.package.record import Segment, Snapshot
 from viano_assets.package.store import CheckpointStore
 
 
@@ -182,7 +190,7 @@ def test_special_files_as_objects(store: CheckpointStore, home: Path, kind: str)
     "name",
     ["g4.zip", "g000000005.zip", "g00000000.zip", "G00000005.zip", "g00000004.zip.bak", "g0000000٥.zip",
      "g00000005.ZIP", "7.gen", "g-0000005.zip", "g00000005.zip ", "g00000005.zip\n", " g00000005.zip",
-     "x.zip"],
+     "g00000005.zip\ng00000006.zip", "x.zip"],
 )  # fmt: skip
 def test_malformed_generation_names(store: CheckpointStore, home: Path, name: str) -> None:
     shutil.copy(_gen(home, 4), home / "cases/c/gens" / name)
@@ -347,3 +355,156 @@ def test_a_person_can_open_a_generation_with_a_zip_tool(store: CheckpointStore, 
         assert archive.namelist() == ["record.json", "files/analysis/0003.json", "files/analysis/latest.json"]
         assert archive.testzip() is None
         assert archive.read("files/analysis/0003.json") == b'{"n":3}'
+
+
+@pytest.mark.parametrize("kind", ["link", "directory", "other"])
+def test_a_listing_with_a_generation_that_is_no_file(kind: Literal["link", "directory", "other"]) -> None:
+    plain = [DirEntry(f"g0000000{n}.zip", "file") for n in (2, 1)]
+    assert read_listing(plain, "x").numbers == [2, 1]
+    assert read_listing([*plain, DirEntry("notes", kind)], "x").unknown == ["notes"]
+    with pytest.raises(PackageError) as caught:
+        read_listing([*plain, DirEntry("g00000003.zip", kind)], "x")
+    assert (caught.value.code, caught.value.where) == ("not_a_regular_file", "x/g00000003.zip")
+
+
+KEY, OTHER_KEY = b"k" * 32, b"o" * 32
+
+
+@pytest.mark.parametrize(
+    ("sealed", "given", "code"),
+    [
+        (None, None, None), (KEY, KEY, None), (KEY, None, "key_missing"), (None, KEY, "unkeyed_generation"),
+        (KEY, OTHER_KEY, "container_damaged"),
+    ],
+)  # fmt: skip
+def test_a_container_needs_the_key_it_was_sealed_with(
+    sealed: bytes | None, given: bytes | None, code: str | None
+) -> None:
+    members = [container.Member("files/a", b"content")]
+    data = container.build(b"{}", members, sealed)
+    if code is None:
+        container.check(data, b"{}", members, given, "x")
+        return
+    with pytest.raises(PackageError) as caught:
+        container.check(data, b"{}", members, given, "x")
+    assert caught.value.code == code
+
+
+def test_the_size_of_a_record_is_known_from_the_header_alone() -> None:
+    data = container.build(b"{}", [])
+    assert container.record_size(data[: container.RECORD_START], "x") == 2
+    for head in (data[: container.RECORD_START - 1], b"", b"PK\x01\x02" + data[4:]):
+        with pytest.raises(PackageError) as caught:
+            container.record_size(head, "x")
+        assert caught.value.code == "container_damaged"
+
+
+def test_a_package_over_the_limits_is_not_read(store: CheckpointStore, home: Path) -> None:
+    head = store.latest("c")
+    sizes = [
+        len(container.read_record(_gen(home, number).read_bytes(), 1 << 20, "x")) for number in range(1, 5)
+    ]
+    exact = {
+        "files": len(head.files),
+        "total_bytes": sum(entry.size for entry in head.files.values()),
+        "record_bytes": max(sizes),
+        "container_bytes": max(_gen(home, number).stat().st_size for number in range(1, 5)),
+    }
+    assert CheckpointStore(home, limits=PackageLimits(**exact)).latest("c") == head
+    for name, code in (
+        ("files", "package_too_big"), ("total_bytes", "package_too_big"),
+        ("record_bytes", "container_damaged"), ("container_bytes", "generation_too_big"),
+    ):  # fmt: skip
+        limits = PackageLimits(**{**exact, name: exact[name] - 1})
+        with pytest.raises(PackageError) as caught:
+            CheckpointStore(home, limits=limits).latest("c", audit_history=True)
+        assert caught.value.code == code, name
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_byte_behind_an_older_record_is_found_by_the_audit(
+    store: CheckpointStore, home: Path, number: int
+) -> None:
+    """The record chain and the live bytes hold; the container around them does not."""
+    _flip(_gen(home, number), -1)
+    assert store.latest("c").generation == 4
+    assert store.verify("c").good
+    report = store.verify("c", audit_history=True)
+    assert [(p.code, p.where) for p in report.problems] == [("container_damaged", str(_gen(home, number)))]
+
+
+def test_a_chain_that_ends_in_another_head(store: CheckpointStore, home: Path) -> None:
+    head = store.latest("c")
+    assert isinstance(head, StoredHead)
+    reader = PackageReader(OsFileSystem(), PackageLimits(), None)
+    raws = [raw for raw, _ in reader.records(store.paths("c"), head)]
+    assert [sha256_hex(raw) for raw in raws][-1] == head.record_sha256
+    shutil.copytree(home / "cases", home / "copy/cases")
+    (home / "copy/cases/c/gens/g00000004.zip").unlink()
+    forged = CheckpointStore(home / "copy")
+    forged.commit(forged.latest("c"), Change("forged"))
+    shutil.copy(home / "copy/cases/c/gens/g00000004.zip", _gen(home, 4))
+    with pytest.raises(PackageError) as caught:
+        list(reader.records(store.paths("c"), head))
+    assert caught.value.code == "chain_broken"
+    (home / "copy/cases/c/gens/g00000004.zip").unlink()
+    shutil.copy(home / "copy/cases/c/gens/g00000003.zip", _gen(home, 2))
+    with pytest.raises(PackageError):
+        list(reader.records(store.paths("c"), head))
+
+
+def _forged_pair(home: Path, package: str, revision: int) -> None:
+    """Write two generations whose hashes are right, both snapshots; the second has its own identity."""
+    folder = home / "cases/c/gens"
+    (home / "cases/c/objects").mkdir(parents=True)
+    folder.mkdir()
+    first = Checkpoint(1, 2, "e", None, {}, {}, "2030")
+    one = record.encode(Manifest("c", "p", 1, 2, "RECEIVED", {}), None, {}, first, Snapshot({}, ()))
+    (folder / "g00000001.zip").write_bytes(container.build(one, []))
+    history = seal([first])
+    name = "history/1-1.jsonl"
+    segment = Segment(sha256_hex(history), len(history), 2, container.member_overhead(name), 1, 1)
+    two = record.encode(
+        Manifest("c", package, 2, revision, "RECEIVED", {}),
+        sha256_hex(one),
+        {},
+        Checkpoint(2, revision, "e", None, {}, {}, "2030"),
+        Snapshot({}, (segment,)),
+    )
+    (folder / "g00000002.zip").write_bytes(container.build(two, [container.Member(name, history)]))
+
+
+@pytest.mark.parametrize(
+    ("package", "revision", "codes"),
+    [("p", 2, []), ("p", 3, []), ("q", 2, ["wrong_identity"]), ("p", 1, ["wrong_identity"])],
+)
+def test_the_audit_finds_a_snapshot_that_does_not_follow(
+    home: Path, package: str, revision: int, codes: list[str]
+) -> None:
+    _forged_pair(home, package, revision)
+    store = CheckpointStore(home)
+    assert store.latest("c").revision == revision
+    assert [p.code for p in store.verify("c", audit_history=True).problems] == codes
+
+
+def test_an_object_that_many_generations_name_is_hashed_once_in_an_audit(home: Path) -> None:
+    head = grown(CheckpointStore(home), "c", 2)
+    for number in range(2):
+        head = CheckpointStore(home).commit(head, Change("e", put={f"copy{number}": BIG}))
+    opened: list[str] = []
+    disk = WatchedFileSystem(
+        lambda operation, path: opened.append(path) if operation == "open_file" else None
+    )
+    store = CheckpointStore(home, filesystem=disk)
+    place = str(home / f"cases/c/objects/{sha256_hex(BIG)}")
+    store.latest("c")
+    plain = opened.count(place)
+    opened.clear()
+    store.latest("c", audit_history=True)
+    assert opened.count(place) == plain + 1
+
+
+def test_a_head_prints_without_the_places_of_its_content(store: CheckpointStore) -> None:
+    text = repr(store.latest("c"))
+    assert "record_sha256=" in text
+    assert [name for name in ("entries", "segments", "chain", "total_bytes") if f" {name}=" in text] == []
