@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from resources.corpus_standing import Stage, Standing, standing
+from resources.corpus_standing import Stage, Standing, standings
 from resources.evidence_index import EvidenceIndex
 from resources.session import Session
 from viano_assets.case.archives import open_role_archive
@@ -75,10 +75,7 @@ class Judge:
             BlockedError: `corpus_run_open`.
         """
         run_id = str(run["run_id"])
-        stages = {
-            bug_id: standing(self.session.store, key, self.bugs.get(bug_id))
-            for bug_id, key in sorted(run["cases"].items())
-        }
+        stages = standings(self.session.store, run, self.bugs)
         unfinished = self._unfinished(run, stages, failed, as_it_stands=as_it_stands)
         codes = {bug_id: _code(stage, failed.get(bug_id, "")) for bug_id, stage in stages.items()}
         codes |= run["unreadable"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from resources.corpus_judge import Judge, Told
-from resources.corpus_standing import Standing, standing
+from resources.corpus_standing import Standing, standings
 from resources.evidence_index import EvidenceIndex
 from resources.session import Session
 from viano_assets import __version__
@@ -197,10 +197,7 @@ class CorpusRuns:
 
     def standings(self, run: Mapping[str, Any], now: datetime | None = None) -> dict[str, Standing]:
         """Return how far the cases of a run are, by bug id."""
-        return {
-            bug_id: standing(self.session.store, key, self._bugs.get(bug_id), now)
-            for bug_id, key in sorted(run["cases"].items())
-        }
+        return standings(self.session.store, run, self._bugs, now)
 
     def work(
         self, run_id: str, *, threads: int = 2, told: Callable[[Outcome, int, int], None] | None = None

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from viano_assets.case.lifecycle import is_due
 from viano_assets.errors import VianoError
 from viano_assets.evaluation.corpus import check_inputs
 from viano_assets.package.model import Head
 from viano_assets.package.store import CheckpointStore
 from viano_assets.partitions import parse_key
-
-CLOCK_SLACK = timedelta(minutes=1)
-"""How far the clock may stand before a recorded moment and still be taken as right."""
 
 
 class Stage(StrEnum):
@@ -70,13 +68,30 @@ def standing(
     return _halted(head, now or datetime.now(UTC))
 
 
+def standings(
+    store: CheckpointStore,
+    run: Mapping[str, Any],
+    bugs: Mapping[str, Mapping[str, Any]],
+    now: datetime | None = None,
+) -> dict[str, Standing]:
+    """Return how far the cases of a run are, by bug id in order.
+
+    Args:
+        store: the case store.
+        run: its `run.json`.
+        bugs: the entries of `corpus.json` by bug id.
+        now: as in `standing`.
+    """
+    return {
+        bug_id: standing(store, key, bugs.get(bug_id), now) for bug_id, key in sorted(run["cases"].items())
+    }
+
+
 def _halted(head: Head, now: datetime) -> Standing:
     overlay = head.manifest.overlay
     if overlay is None:
         return Standing(Stage.OPEN, "not_finished")
     if overlay.kind == "blocked":
         return Standing(Stage.OUT, overlay.code)
-    recorded = datetime.fromisoformat(head.checkpoints[-1].at)
-    due = overlay.not_before is None or datetime.fromisoformat(overlay.not_before) <= now
-    stage = Stage.DUE if due or now < recorded - CLOCK_SLACK else Stage.WAITING
-    return Standing(stage, overlay.code, overlay.not_before)
+    due = overlay.not_before is None or is_due(head, overlay.not_before, now)
+    return Standing(Stage.DUE if due else Stage.WAITING, overlay.code, overlay.not_before)

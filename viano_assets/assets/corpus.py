@@ -5,7 +5,8 @@ run before. (Annotations are not postponed here: Dagster reads them when the ass
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from resources.dagster_viano import VianoResource
 from resources.run_lock import run_lock
 from viano_assets.assets.metadata import failing, to_metadata
 from viano_assets.errors import VianoError
-from viano_assets.evaluation.stored import CorpusFolder
+from viano_assets.evaluation.stored import CorpusFolder, stored_corpora
 
 GROUP = "known_bugs"
 EVALUATION = dg.AssetKey("corpus_evaluation")
@@ -49,15 +50,18 @@ def _check_specs() -> Sequence[dg.AssetCheckSpec]:
         ]
 
 
-def built_corpora(home: Path) -> list[str]:
-    """Return the names of the corpora that the home holds cases of; others are no partitions."""
+def built_corpora(home: Path, besides: Container[str] = ()) -> list[str]:
+    """Return the names of the corpora that the home holds cases of; others are no partitions.
+
+    Args:
+        home: the Viano home.
+        besides: names that are known already; their files are not read again.
+    """
     found = []
-    for path in sorted((home / "corpora").glob("*/corpus.json")):
-        try:
-            if CorpusFolder(home, path.parent.name).built() is not None:
-                found.append(path.parent.name)
-        except VianoError:
-            continue
+    for folder in stored_corpora(home):
+        with suppress(VianoError):
+            if folder.corpus not in besides and folder.built() is not None:
+                found.append(folder.corpus)
     return found
 
 

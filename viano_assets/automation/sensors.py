@@ -16,6 +16,7 @@ from viano_assets.assets.corpus import CORPORA, built_corpora, corpora
 from viano_assets.assets.specs import case_revisions
 from viano_assets.automation.heads import newest_heads
 from viano_assets.automation.jobs import analyse_case
+from viano_assets.case.lifecycle import is_due
 from viano_assets.package.model import Head
 from viano_assets.partitions import PARTITION_SET, CaseRevision
 
@@ -46,7 +47,7 @@ def register_cases(context: dg.SensorEvaluationContext, viano: VianoResource) ->
     ]
     new = [key for key in wanted if key not in known]
     judged = set(context.instance.get_dynamic_partitions(CORPORA))
-    names = [name for name in built_corpora(Path(viano.home)) if name not in judged]
+    names = built_corpora(Path(viano.home), besides=judged)
     added = [case_revisions.build_add_request(new)] if new else []
     added += [corpora.build_add_request(names)] if names else []
     if not added:
@@ -79,22 +80,13 @@ def due_retries(context: dg.SensorEvaluationContext, viano: VianoResource) -> dg
     return dg.SensorResult(run_requests=requests, skip_reason=None if requests else "nothing due")
 
 
-CLOCK_SLACK = timedelta(minutes=1)
-"""How far the clock may stand before a recorded moment and still be taken as right."""
-
-
 def _due(heads: Iterator[Head], now: datetime) -> Iterator[Head]:
-    """Yield the waiting cases whose time has come.
-
-    A clock that was put back behind the moment the wait was recorded says nothing about the wait: the
-    case is dispatched, and the gateway, which bounds every wait, decides.
-    """
+    """Yield the waiting cases whose time has come."""
     for head in heads:
         overlay = head.manifest.overlay
         if overlay is None or overlay.kind != "deferred" or overlay.not_before is None:
             continue
-        recorded = datetime.fromisoformat(head.checkpoints[-1].at)
-        if datetime.fromisoformat(overlay.not_before) <= now or now < recorded - CLOCK_SLACK:
+        if is_due(head, overlay.not_before, now):
             yield head
 
 

@@ -7,12 +7,16 @@ overlays (`viano_assets.package.model.Overlay`) that remember the phase they int
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal
 
 from viano_assets.errors import DefectError
-from viano_assets.package.model import Checkpoint, Manifest, Overlay
+from viano_assets.package.model import Checkpoint, Head, Manifest, Overlay
+
+CLOCK_SLACK = timedelta(minutes=1)
+"""How far the clock may stand before a recorded moment and still be taken as right."""
 
 
 class Lifecycle(StrEnum):
@@ -135,6 +139,16 @@ def stage_of(state: str, checkpoints: Iterable[Checkpoint], revision: int) -> st
         return state
     event, stage = _DONE[state]
     return stage if any(c.event == event and c.revision == revision for c in checkpoints) else state
+
+
+def is_due(head: Head, not_before: str, now: datetime) -> bool:
+    """Say whether the time has come until which the newest generation of a case put it off.
+
+    A clock that was put back behind the moment the wait was recorded says nothing about the wait: the
+    case may go on, and the gateway, which bounds every wait, decides.
+    """
+    recorded = datetime.fromisoformat(head.checkpoints[-1].at)
+    return datetime.fromisoformat(not_before) <= now or now < recorded - CLOCK_SLACK
 
 
 def shown_state(manifest: Manifest) -> str:

@@ -135,14 +135,14 @@ class CorpusFolder:
     def snapshots(self) -> list[dict[str, Any]]:
         """Return the calibration snapshots, oldest first; a damaged one is left out, `problems` names it."""
         found = []
-        for path in self._snapshot_paths():
+        for path in self.snapshot_paths():
             with suppress(PackageError):
                 found.append(read_document(path, "snapshot"))
         return sorted(found, key=lambda item: (item["made_at"], item["snapshot_id"]))
 
-    def _snapshot_paths(self) -> list[Path]:
-        folder = self.root / "calibration"
-        return sorted(folder.glob("*.json")) if folder.is_dir() else []
+    def snapshot_paths(self) -> list[Path]:
+        """Return the files of the calibration snapshots by name; hidden files are none."""
+        return sorted(p for p in (self.root / "calibration").glob("*.json") if not p.name.startswith("."))
 
     def problems(self) -> list[PackageError]:
         """Return what is damaged of the corpus: its cases, its runs and scores, its snapshots."""
@@ -152,7 +152,7 @@ class CorpusFolder:
             documents += [
                 (self.run(run_id, name), "") for name in ("run.json", "scores.json", "summary.json")
             ]
-        documents += [(path, "snapshot") for path in self._snapshot_paths()]
+        documents += [(path, "snapshot") for path in self.snapshot_paths()]
         for path, kind in documents:
             try:
                 if path.is_file():

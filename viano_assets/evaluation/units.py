@@ -12,7 +12,6 @@ from typing import Any
 
 from viano_assets.errors import PackageError
 from viano_assets.evaluation.stored import (
-    CorpusFolder,
     Unit,
     calibration_rows,
     known_bug_rows,
@@ -32,7 +31,7 @@ def unit_names(home: Path) -> dict[str, list[str]]:
     for corpus in stored_corpora(home):
         if (corpus.root / "corpus.json").is_file():
             found[CORPUS].append(corpus.corpus)
-        found[SNAPSHOT] += [path.stem for path in _snapshot_files(corpus)]
+        found[SNAPSHOT] += [path.stem for path in corpus.snapshot_paths()]
         found[RUN] += corpus.judged_ids()
     return found
 
@@ -47,17 +46,12 @@ def stored_units(home: Path, only: Container[str] | None = None) -> Iterator[Uni
     for corpus in stored_corpora(home):
         if (corpus.root / "corpus.json").is_file() and (only is None or corpus.corpus in only):
             yield from _unit(corpus.corpus, corpus.root / "corpus.json", "known_bugs")
-        for path in _snapshot_files(corpus):
+        for path in corpus.snapshot_paths():
             if only is None or path.stem in only:
                 yield from _unit(path.stem, path, "calibration")
         for run_id in corpus.judged_ids():
             if only is None or run_id in only:
                 yield from _unit(run_id, corpus.run(run_id, "scores.json"), "evaluations")
-
-
-def _snapshot_files(corpus: CorpusFolder) -> list[Path]:
-    folder = corpus.root / "calibration"
-    return sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
 
 
 def _unit(name: str, path: Path, table: str) -> Iterator[Unit]:
