@@ -31,7 +31,9 @@ from viano_assets.phases.protocols import CallOutcome
 
 Position = Literal["first", "middle", "last"]
 POSITIONS: tuple[Position, ...] = ("first", "middle", "last")
+WAITING = {"deadline_exceeded", "connect_timeout"}
 DEADLINE_S = 1.5
+PATIENCE_S = 60.0
 TODAY = "2026-03-01"
 NOT_SENT = {"connection_failed", "connect_timeout", "name_resolution", "address_refused", "key_missing"}
 
@@ -104,8 +106,9 @@ def run(behaviour: Behaviour, position: Position, folder: Path, ports: dict[str,
     if position == "first":
         routes["p1"] = answers()
     routes[f"p{at}"] = behaviour.handler
+    deadline_s = DEADLINE_S if behaviour.code in WAITING else PATIENCE_S
     with ModelServer(routes) as server, listening_logs() as logs:
-        providers = {name: _settings(server, name) for name in routes}
+        providers = {name: _settings(server, name, deadline_s) for name in routes}
         overrides = dict(behaviour.settings)
         if "base_url" in overrides:
             overrides["base_url"] = overrides["base_url"].format(**ports)
@@ -115,7 +118,7 @@ def run(behaviour: Behaviour, position: Position, folder: Path, ports: dict[str,
         made = gateway(config(providers), folder / "spend", TurnedClock(), environ)
         started = time.monotonic()
         outcome = asyncio.run(made.dispatch(store, operation(head)))
-        sums.max_overrun_s = max(sums.max_overrun_s, time.monotonic() - started - DEADLINE_S)
+        sums.max_overrun_s = max(sums.max_overrun_s, time.monotonic() - started - deadline_s)
         requests = server.count()
         asyncio.run(made.dispatch(store, operation(head)))
         sums.duplicates += server.count() - requests
@@ -135,8 +138,8 @@ def run(behaviour: Behaviour, position: Position, folder: Path, ports: dict[str,
         sums.wrong.append(f"{behaviour.name} {position}: the key is in {found[:2]}")
 
 
-def _settings(server: ModelServer, route: str) -> dict[str, Any]:
-    caps = {"max_wire_bytes": CAP, "max_decoded_bytes": CAP, "deadline_s": DEADLINE_S}
+def _settings(server: ModelServer, route: str, deadline_s: float) -> dict[str, Any]:
+    caps = {"max_wire_bytes": CAP, "max_decoded_bytes": CAP, "deadline_s": deadline_s}
     return provider(server, route, structured="json_schema", **caps)
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.behaviour_run import POSITIONS, Figures, run
+from tests.support.behaviour_run import POSITIONS, WAITING, Figures, run
 from tests.support.provider_behaviours import Behaviour, behaviours
 
-SLOW = {"deadline_exceeded", "connect_timeout"}
-QUICK = [b for b in behaviours() if b.code not in SLOW and "{" not in b.settings.get("base_url", "")]
+QUICK = [b for b in behaviours() if b.code not in WAITING and "{" not in b.settings.get("base_url", "")]
 
 
 def test_there_are_at_least_sixty_behaviours_with_names_of_their_own() -> None:

@@ -248,7 +248,7 @@ async def test_a_time_out_after_sending_is_booked_as_unknown_and_the_next_provid
 
     store, head = new_case(tmp_path)
     with ModelServer({"a": hang, "b": answers()}) as server:
-        settings = config({"a": provider(server, deadline_s=0.3), "b": provider(server, "b")})
+        settings = config({"a": provider(server, deadline_s=3), "b": provider(server, "b")})
         made = gateway(settings, tmp_path / "s")
         outcome = await made.dispatch(store, operation(head))
         entries = made.ledger.entries("2026-03-01")
