@@ -11,14 +11,17 @@ definition, is a unit that is not ranked. Postings of each unit are kept per fie
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sqlite3
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from resources.tools.source.languages import CODE, Role, is_generated, language_of, role_of
 from resources.tools.source.lines import LineMap
@@ -49,11 +52,33 @@ CREATE TABLE units(id INTEGER PRIMARY KEY, file INTEGER, symbol INTEGER, kind TE
 CREATE TABLE literals(unit INTEGER, text TEXT);
 CREATE TABLE blobs(name TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID;
 """
-_INDICES = """
+_SYMBOL_INDICES = """
 CREATE INDEX symbols_name ON symbols(name);
 CREATE INDEX symbols_file ON symbols(file);
-CREATE INDEX literals_unit ON literals(unit);
 """
+_LITERAL_INDICES = "CREATE INDEX literals_unit ON literals(unit);"
+
+
+class BuildCost(NamedTuple):
+    """CPU seconds of the building thread."""
+
+    symbols_s: float
+    """Reading the files and the table of their symbols with lines, as it is stored."""
+    ranking_s: float
+    """What ranking needs beyond that: units, literals, postings and calls."""
+
+
+class _Meter:
+    """Charges the time since the last charge to one of two shares."""
+
+    def __init__(self) -> None:
+        self.spent = {"symbols": 0.0, "ranking": 0.0}
+        self._at = time.thread_time()
+
+    def charge(self, share: Literal["symbols", "ranking"]) -> None:
+        now = time.thread_time()
+        self.spent[share] += now - self._at
+        self._at = now
 
 
 class _Unit(NamedTuple):
@@ -88,8 +113,8 @@ def walk(root: Path) -> Iterator[str]:
     yield from sorted(found)
 
 
-def build(root: Path, target: Path) -> None:
-    """Index the tree under `root` and move the finished index to `target`."""
+def build(root: Path, target: Path) -> BuildCost:
+    """Index the tree under `root`, move the finished index to `target` and return what it cost."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=target.name, suffix=".part", dir=target.parent)
     os.close(handle)
@@ -99,15 +124,28 @@ def build(root: Path, target: Path) -> None:
         try:
             connection.executescript(_FAST + _SCHEMA)
             connection.execute("BEGIN")
-            _Builder(connection).run(root)
-            connection.execute("COMMIT")
-            connection.executescript(_INDICES)
+            builder = _Builder(connection)
+            with _cycles_uncollected():
+                builder.run(root)
         finally:
             connection.close()
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    return BuildCost(builder.meter.spent["symbols"], builder.meter.spent["ranking"])
+
+
+@contextmanager
+def _cycles_uncollected() -> Iterator[None]:
+    """Hold the collector of reference cycles: hundreds of thousands of rows would be walked for none."""
+    held = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if held:
+            gc.enable()
 
 
 _COMMENT_LEAD = re.compile(rb"\s*(//|/\*|\*|--|#)")
@@ -121,16 +159,25 @@ class _Builder:
         self._symbols: list[tuple[object, ...]] = []
         self._units: list[tuple[object, ...]] = []
         self._literals: list[tuple[int, str]] = []
+        self.meter = _Meter()
 
     def run(self, root: Path) -> None:
         for path in walk(root):
             self._file(root, path)
+            self.meter.charge("ranking")
         self._db.executemany("INSERT INTO files VALUES(?,?,?,?,?,?,?)", self._files)
         self._db.executemany("INSERT INTO symbols VALUES(?,?,?,?,?,?,?,?,?,?,?)", self._symbols)
+        self.meter.charge("symbols")
         self._db.executemany("INSERT INTO units VALUES(?,?,?,?,?,?)", self._units)
         self._db.executemany("INSERT INTO literals VALUES(?,?)", self._literals)
         self._store_postings()
         self._db.execute("INSERT INTO meta VALUES('format', ?)", (FORMAT,))
+        self._db.execute("COMMIT")
+        self.meter.charge("ranking")
+        self._db.executescript(_SYMBOL_INDICES)
+        self.meter.charge("symbols")
+        self._db.executescript(_LITERAL_INDICES)
+        self.meter.charge("ranking")
 
     def _file(self, root: Path, path: str) -> None:
         language = language_of(path)
@@ -154,9 +201,11 @@ class _Builder:
         data = lines.data
         self._files.append((identity, path, language, role.value, size, len(lines), 1))
         symbols = symbols_of(data, language, quick=role is Role.TEST)
+        self.meter.charge("symbols")
         units = _units(symbols, data) if language in CODE else _chunks(data, lines, role)
         first_symbol, first_unit = len(self._symbols), len(self._units)
         owner = _owners(symbols, units)
+        self.meter.charge("ranking")
         for position, s in enumerate(symbols):
             self._symbols.append(
                 (
@@ -173,6 +222,7 @@ class _Builder:
                     first_unit + owner[position],
                 )
             )
+        self.meter.charge("symbols")
         for offset, unit in enumerate(units):
             symbol = first_symbol + unit.symbol if unit.symbol >= 0 else -1
             number = first_unit + offset
