@@ -20,7 +20,7 @@ from viano_assets.case.assembler import dump, load_case
 from viano_assets.case.intake import import_case
 from viano_assets.case.redaction import LINE_RULES, Redactor
 from viano_assets.case.redaction_plain import PlainStream
-from viano_assets.case.redaction_rules import Flavour, Screen
+from viano_assets.case.redaction_rules import Flavour, Rule, Screen
 from viano_assets.case.redaction_sql import SqlStream
 from viano_assets.case.redaction_stream import CsvStream
 from viano_assets.case.view import InputView
@@ -445,3 +445,16 @@ def test_a_needle_across_two_screened_pieces_is_seen() -> None:
     for shift in range(12):
         text = line[: (1 << 18) - shift] + 'password = "Tr0ub4dor&3"\n' + line
         assert "Tr0ub4dor" not in REDACTOR.redact(text, "data")
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_what_an_anchor_matches_is_found_although_only_its_first_mark_was_looked_for(
+    data: st.DataObject,
+) -> None:
+    rule = data.draw(st.sampled_from(LINE_RULES))
+    anchor = data.draw(st.sampled_from(rule.anchors))
+    text = f"a\n{data.draw(st.from_regex(anchor)).lower()}\nb"
+    if anchor.search(text):
+        alone = Rule((anchor,), rule.find)
+        assert list(alone.regions(text, text))

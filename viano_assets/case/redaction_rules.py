@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from ahocorasick_rs import BytesAhoCorasick
@@ -32,6 +33,9 @@ _SCREENED = 1 << 18
 """Bytes that are screened at once: a text of nothing but needles has as many matches as letters."""
 
 
+_MARKS = frozenset("@:;/-.")
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A finder that runs on the lines where one of its anchors stands.
@@ -49,6 +53,8 @@ class Rule:
     def regions(self, text: str, lowered: str) -> Iterator[tuple[int, int]]:
         """Yield the lines with an anchor; where they stand close together, all the rest at once."""
         for anchor in self.anchors:
+            if _lead(anchor) not in lowered:
+                continue
             done = -1
             count = covered = 0
             for match in anchor.finditer(lowered):
@@ -63,6 +69,17 @@ class Rule:
                 if count == _DENSE and covered * 3 > done:
                     yield done, len(text)
                     break
+
+
+@cache
+def _lead(anchor: re.Pattern[str]) -> str:
+    """Return the mark that every match of an anchor begins with; empty when it is a letter or a choice.
+
+    Looking for one character costs a tenth of looking for a pattern that begins with it.
+    """
+    pattern = anchor.pattern
+    first = pattern[1] if pattern[0] == "\\" else pattern[0].replace(".", "")
+    return first if first in _MARKS else ""
 
 
 class Screen:

@@ -19,7 +19,8 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -397,16 +398,15 @@ class _Extraction:
         stream: Stream | None = None
         held = b""
         changed = 0
-        while piece:
-            self._progress(path, len(piece))
-            held += piece
+        for coming in _ahead(content, piece):
+            self._progress(path, len(coming))
+            held += coming
             cut = len(held) if len(held) > _LONGEST_LINE else _line_end(held, newline)
             if cut:
                 changed += self._write(
                     out, stream := stream or self._stream(path, held, codec), held[:cut], codec
                 )
                 held = held[cut:]
-            piece = content.read(_PIECE)
         if held:
             changed += self._write(out, stream := stream or self._stream(path, held, codec), held, codec)
         if stream is not None:
@@ -442,6 +442,18 @@ class _Extraction:
         shutil.rmtree(out)
         moved.rename(out)
         self._files = [replace(file, path=file.path.removeprefix(f"{top}/")) for file in self._files]
+
+
+def _ahead(content: IO[bytes], piece: bytes) -> Iterator[bytes]:
+    """Yield the first piece and the rest of a file, each next one unpacked while the last is worked on."""
+    while piece and len(piece) < _PIECE:
+        yield piece
+        piece = content.read(_PIECE)
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        while piece:
+            coming = reader.submit(content.read, _PIECE)
+            yield piece
+            piece = coming.result()
 
 
 def _line_end(data: bytes, newline: bytes) -> int:
