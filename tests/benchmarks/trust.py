@@ -17,7 +17,7 @@ from typing import Any
 
 from resources.corpus_runs import CorpusRuns
 from resources.session import Session
-from tests.corpus.generate import generate, write_case
+from tests.corpus.generate import write_every
 from viano_assets.evaluation.calibration import LEVELS, interval
 from viano_assets.evaluation.corpus import build_corpus, corpus_of_folder, find_corpora
 from viano_assets.evaluation.recipes import archive_cache
@@ -26,7 +26,6 @@ from viano_assets.evaluation.stored import CorpusFolder
 from viano_assets.package.store import CheckpointStore
 
 SEEDS = (811, 812, 813)
-VARIANTS = ("P1A", "P2A", "P3A", "P4A", "P5A", "P5B", "P5C", "P6A", "P6B", "P6C")
 CORPORA = ("generated", "pypi-bugs")
 DOCS = Path(__file__).parents[2] / "docs"
 START, END = "<!-- trust:start -->", "<!-- trust:end -->"
@@ -36,11 +35,8 @@ Rows = Sequence[Mapping[str, Any]]
 
 def write_bugs(folder: Path) -> Path:
     """Write the generated cases and return the folder."""
-    for seed in SEEDS:
-        for number, name in enumerate(VARIANTS):
-            language = "en" if (seed + number) % 2 else "de"
-            for twin in (False, True):
-                write_case(generate(name[:2], name[2], seed, language, twin=twin), folder)
+    for _ in write_every(SEEDS, folder):
+        pass
     return folder
 
 

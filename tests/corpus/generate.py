@@ -1,6 +1,7 @@
 """Generate known bugs: `python -m tests.corpus.generate --family P1 --seed 3 --out DIR`.
 
 The same arguments give the same bytes. `--twin` gives the case with the same surface and the opposite truth.
+`--every 1-20 --out DIR` writes every family, variant and twin for each of the seeds, in both languages.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import json
 import sys
 import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.corpus import p1, p2, p3, p4, p5, p6
@@ -41,6 +43,16 @@ def generate(
         draft = p6.draft(setting, language, variant, twin=twin)
     case_id = f"{family}-{variant}-{seed}{'-twin' if twin else ''}"
     return finish(setting, draft, case_id, language, control=draft.verdict != "defect")
+
+
+def write_every(seeds: Iterable[int], out: Path) -> Iterator[Path]:
+    """Write every family and variant with its twin for each seed, German and English in turns."""
+    kinds = [(family, variant) for family in FAMILIES for variant in VARIANTS[family]]
+    for seed in seeds:
+        for number, (family, variant) in enumerate(kinds):
+            language = "en" if (seed + number) % 2 else "de"
+            for twin in (False, True):
+                yield write_case(generate(family, variant, seed, language, twin=twin), out)
 
 
 def pack(files: Files, top: str) -> dict[str, bytes]:
@@ -78,17 +90,29 @@ def write_case(case: Case, out: Path, *, zipped: bool = True) -> Path:
     return folder
 
 
+def _seeds(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
 def main(arguments: list[str]) -> int:
-    """Read the command line and write one case."""
+    """Read the command line and write one case, or every kind of case for several seeds."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--family", choices=FAMILIES, required=True)
+    parser.add_argument("--family", choices=FAMILIES)
     parser.add_argument("--variant", choices=list("ABC"), default="A")
-    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--every", type=_seeds, metavar="FIRST-LAST", help="every kind for these seeds")
     parser.add_argument("--language", choices=["en", "de"], default="en")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--twin", action="store_true", help="same surface, opposite truth")
     parser.add_argument("--folders", action="store_true", help="folders instead of ZIP archives")
     given = parser.parse_args(arguments)
+    if given.every is not None:
+        count = sum(1 for _ in write_every(given.every, given.out))
+        sys.stdout.write(f"{count} cases in {given.out}\n")
+        return 0
+    if given.family is None or given.seed is None:
+        parser.error("--family and --seed, or --every")
     try:
         case = generate(given.family, given.variant, given.seed, given.language, twin=given.twin)
     except ValueError as error:
