@@ -105,6 +105,16 @@ def test_order_of_an_inconclusive_result_follows_the_effective_confidence(prepar
     assert localise(answer_of(first), rejected, inputs.records)["files"][0]["path"] == "src/berth.cpp"
 
 
+def test_what_shows_why_nothing_is_concluded_comes_after_what_supports_a_hypothesis(
+    prepared: Prepared,
+) -> None:
+    """A passage that calls the behaviour intended is no place of a fault; it stays cited."""
+    _, inputs, names = prepared
+    data = changed(inconclusive(names), "inconclusive_evidence_ids", [names["conf/harbour.ini"]])
+    ranked = localise(answer_of(data), inputs.standings(), inputs.records)
+    assert places(ranked, "files")[:2] == [("src/berth.cpp", "cited"), ("conf/harbour.ini", "cited")]
+
+
 def test_lines_get_the_symbol_that_encloses_them() -> None:
     records = {
         "E1": record(

@@ -1,8 +1,8 @@
 """The ranked places of a result, derived from stored evidence (docs/contracts.md, section 9).
 
-Order: evidence of the claim in cited order, support of the selected or else the strongest hypothesis,
-that of the others by effective confidence, then uncited retrieval hits. For an inconclusive result
-this is a ranking and not a claim.
+Order: evidence of the root cause in cited order, support of the selected or else the strongest hypothesis,
+that of the others by effective confidence, what shows why nothing is concluded, then uncited retrieval hits.
+For an inconclusive result this is a ranking and not a claim.
 """
 
 from __future__ import annotations
@@ -88,10 +88,12 @@ def place_order(answer: DiagnosisAnswer, standings: Sequence[Standing]) -> list[
     """Return the evidence ids whose places are cited as places of the fault, best first.
 
     Evidence against a hypothesis refutes it where it was read; it does not say that the fault is there.
+    Nor does what shows why nothing can be concluded, a passage that calls the behaviour intended, say: it
+    comes last.
     """
-    claim = answer.root_cause.evidence_ids if answer.root_cause else answer.inconclusive_evidence_ids
+    cause = answer.root_cause.evidence_ids if answer.root_cause else ()
     support = [name for evaluation in strength_order(answer, standings) for name in evaluation.support]
-    return list(dict.fromkeys([*claim, *support]))
+    return list(dict.fromkeys([*cause, *support, *answer.inconclusive_evidence_ids]))
 
 
 def localise(

@@ -31,12 +31,13 @@ MAX_ADDED = 3
 
 SCHEMA = "diagnosis-result-v1"
 FAILURE_SCHEMA = "failure-report-v1"
-CONTROLLER = "diagnosis-controller-3"
+CONTROLLER = "diagnosis-controller-4"
 """Version of everything that is derived. A change of what a result derives needs the next number."""
 
 EARLIER_CONTROLLERS: Mapping[str, str | None] = {
     "diagnosis-controller-1": "en",
     "diagnosis-controller-2": None,
+    "diagnosis-controller-3": None,
 }
 """Versions whose results are held by their hashes and not derived anew.
 
