@@ -159,6 +159,7 @@ class Judge:
         shared = {
             **{n: run[n] for n in ("run_id", "corpus", "corpus_sha256", "provider", "prompts_sha256")},
             "code_version": run["code_version"],
+            "whole_run": is_whole(run),
             "bug_id": bug_id,
             "case_id": bug["case_id"],
             "partition_key": key,

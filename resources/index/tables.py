@@ -96,7 +96,8 @@ _CORPUS_COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "row_key": TEXT, "column_name": TEXT,
     },
     "evaluations": {
-        "run_id": TEXT, "corpus": TEXT, "corpus_sha256": TEXT, "predictor": TEXT, "bug_id": TEXT, **KEYS,
+        "run_id": TEXT, "whole_run": FLAG, "corpus": TEXT, "corpus_sha256": TEXT, "predictor": TEXT,
+        "bug_id": TEXT, **KEYS,
         "kind": TEXT, "clue": TEXT, "language": TEXT, "verdict": TEXT, "provider": TEXT,
         "prompts_sha256": TEXT, "code_version": TEXT, "state": TEXT, "error_code": TEXT, "status": TEXT,
         "inconclusive_kind": TEXT, "requested_confidence": TEXT, "effective_confidence": TEXT,

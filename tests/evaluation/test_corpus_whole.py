@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from resources.corpus_runs import CorpusRuns, fingerprint
+from resources.evidence_index import EvidenceIndex
 from resources.session import Session
 from tests.support.analyst_server import SETTINGS
 from tests.support.small_corpus import build_small, run_small
@@ -54,6 +55,10 @@ def test_a_partial_run_measures_nothing_for_others(home: Path, folder: CorpusFol
     with pytest.raises(InputError, match="unknown_bug"):
         CorpusRuns(session, "small").start(only=["nosuch"])
     assert folder.run_ids() == [whole, partial, again]
+    runs = (
+        EvidenceIndex(home).query("SELECT DISTINCT run_id, whole_run FROM evaluations ORDER BY run_id").rows
+    )
+    assert runs == [[whole, True], [partial, False], [again, True]]
 
 
 def test_a_partial_run_alone_leaves_the_corpus_to_be_run(home: Path, folder: CorpusFolder) -> None:
