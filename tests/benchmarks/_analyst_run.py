@@ -13,12 +13,11 @@ from resources.session import Session
 from tests.benchmarks._ranking_cases import BugCase, archive
 from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.case.intake import import_case
+from viano_assets.evaluation import calibration
 from viano_assets.evaluation.correctness import score
 from viano_assets.evaluation.gold import Gold, read_gold
 from viano_assets.phases.diagnosis.view import case_view
 from viano_assets.phases.protocols import Phase
-
-LEVELS = ("unassessed", "weakened", "plausible", "supported", "strongly_supported")
 
 
 class Job(NamedTuple):
@@ -107,7 +106,7 @@ def run(job: Job) -> Outcome:
         diagnosis.get("status") == "confirmed",
         bool(own and found.root_cause_correct),
         f"{diagnosis.get('status')} {diagnosis.get('inconclusive_kind')}",
-        max(levels, key=LEVELS.index, default="unassessed"),
+        max(levels, key=calibration.LEVELS.index, default="unassessed"),
         index_cpu,
         cpu,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
