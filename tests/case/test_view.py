@@ -60,6 +60,10 @@ def test_bytes_that_need_no_redaction_are_the_raw_bytes(store: CheckpointStore, 
     }
 
 
+def opened(store: CheckpointStore, folder: Path, name: str, data: bytes) -> InputView:
+    return InputView.open(store, imported(store, folder, **{name: data}), folder / "cache")
+
+
 def test_names_are_shown_composed(store: CheckpointStore, tmp_path: Path) -> None:
     """A Mac packs `grössen.log` with a separate diaeresis; a search by the typed name finds it (B21)."""
     name = unicodedata.normalize("NFD", "grössen.log")
@@ -190,3 +194,39 @@ def test_the_case_lists_every_input_with_its_role(store: CheckpointStore, tmp_pa
         ("inputs/diagnostics/diag.zip", "diagnostics"),
         ("inputs/report/report.md", "report"),
     ]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x00\x01 4966 \x00",
+        b"\xff\xfea\x00b\x00\n\x00c",
+        b"\xfe\xff\x00a\x00\n\x00",
+        b"\x00a\x00b\x00c\x00d\x00",
+    ],
+)
+def test_a_file_cut_inside_a_wide_character_is_kept_byte_for_byte(
+    store: CheckpointStore, tmp_path: Path, data: bytes
+) -> None:
+    assert opened(store, tmp_path, "odd.dat", data).read("diagnostics", "odd.dat") == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"2031-01-01 10:00:00 INFO up\n" * 5 + b"\x00" * 400,
+        b"[server]\nname = quay\n# a stray zero: \x00\nport = 1\n" + b"key = value\n" * 60,
+    ],
+)
+def test_a_text_with_a_stray_zero_or_the_zeros_of_a_crash_is_text(
+    store: CheckpointStore, tmp_path: Path, data: bytes
+) -> None:
+    view = opened(store, tmp_path, "a.log", data)
+    assert not view.files("diagnostics")[0].binary
+
+
+@pytest.mark.parametrize(
+    "data", [b"SQLite format 3\x00" + b"\x00\x01" * 40, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", b"\x00" * 64]
+)
+def test_a_binary_file_stays_binary(store: CheckpointStore, tmp_path: Path, data: bytes) -> None:
+    assert opened(store, tmp_path, "a.bin", data).files("diagnostics")[0].binary

@@ -19,6 +19,8 @@ _NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
 _MOJIBAKE = re.compile("[ÂÃâÅÄ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]")
 _NON_ASCII = re.compile("[^\x00-\x7f]+")
 _BINARY_CONTROLS = frozenset(range(32)) - {7, 8, 9, 10, 12, 13, 27}
+_STRAY = 500
+"""A text may hold one zero in so many bytes."""
 
 
 class Span(NamedTuple):
@@ -91,8 +93,23 @@ def looks_binary(head: bytes) -> bool:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return False
     if b"\x00" in head:
-        return _utf16_without_mark(head) is None
+        return _utf16_without_mark(head) is None and not _text_with_nuls(head)
     return sum(byte in _BINARY_CONTROLS for byte in head) > len(head) // 50
+
+
+def _text_with_nuls(head: bytes) -> bool:
+    """True for a log that ends in the zeros of a crash, or a text with a stray zero."""
+    body = head.rstrip(b"\x00")
+    text = body.replace(b"\x00", b"")
+    if not text.strip() or len(body) - len(text) > max(1, len(body) // _STRAY):
+        return False
+    try:
+        decoded = text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.end < len(text) - 3:
+            return False
+        decoded = text[: error.start].decode("utf-8")
+    return not any(ord(char) in _BINARY_CONTROLS for char in decoded)
 
 
 def sniff_encoding(data: bytes) -> str:
@@ -118,6 +135,9 @@ def sniff_encoding(data: bytes) -> str:
 
 def _utf16_without_mark(head: bytes) -> str | None:
     if len(head) < 4 or b"\x00" not in head:
+        return None
+    shown = head.replace(b"\x00", b"")
+    if sum(byte in _BINARY_CONTROLS for byte in shown) > len(shown) // 50:
         return None
     half = len(head) // 2
     even, odd = head[0::2].count(0), head[1::2].count(0)

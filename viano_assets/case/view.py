@@ -44,7 +44,7 @@ KEY_POINTER = "redaction_key"
 KEY_SCHEMA = "redaction-key-v1"
 """Schema of the stored key."""
 
-_FORMAT = 2
+_FORMAT = 3
 _PIECE = 4 << 20
 _LONGEST_LINE = 32 << 20
 _NESTED_BYTES = 2 << 30
@@ -407,10 +407,13 @@ class _Extraction:
                     out, stream := stream or self._stream(path, held, codec), held[:cut], codec
                 )
                 held = held[cut:]
+        odd = held[-1:] if wide and len(held) % 2 else b""
+        held = held.removesuffix(odd)
         if held:
             changed += self._write(out, stream := stream or self._stream(path, held, codec), held, codec)
         if stream is not None:
             out.write(_encode(stream.finish(), codec))
+        out.write(odd)
         return changed
 
     def _stream(self, path: str, head: bytes, codec: str) -> Stream:
