@@ -51,6 +51,18 @@ def test_a_case_from_import_to_a_copy_elsewhere(tmp_path: Path) -> None:
     assert viano(elsewhere, "case", "import-package", str(tmp_path / "report.md")).status == 2
 
 
+def test_an_import_names_the_folders_it_leaves_out(tmp_path: Path) -> None:
+    (tmp_path / "report.md").write_text(REPORT, encoding="utf-8")
+    for folder in (".git", "node_modules", "code"):
+        (tmp_path / "src" / folder).mkdir(parents=True)
+        (tmp_path / "src" / folder / "crane.cpp").write_text(SOURCE, encoding="utf-8")
+    given = ["--report", str(tmp_path / "report.md"), "--source", str(tmp_path / "src")]
+    imported = viano(tmp_path / "home", "case", "import", "--case-id", "A-1", *given)
+    assert "Left out of the source folder: .git, node_modules. An archive that holds .git" in imported.out
+    told = viano(tmp_path / "home", "case", "import", "--case-id", "A-2", *given, "--json")
+    assert told.document["left_out"] == [".git", "node_modules"]
+
+
 def test_the_installed_command_answers_like_the_function(tmp_path: Path) -> None:
     home = tmp_path / "home"
     small_case(home, "A-1")

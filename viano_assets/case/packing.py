@@ -53,6 +53,13 @@ def directory_files(root: Path, *, portable: bool = True) -> list[tuple[str, Pat
     return sorted(found)
 
 
+def left_out(root: Path | None) -> list[str]:
+    """Return the folders at the top of a directory that packing leaves out; none of an archive."""
+    if root is None or not root.is_dir():
+        return []
+    return sorted(name for name in _SKIPPED_FOLDERS if (root / name).is_dir())
+
+
 def _checked(name: str, root: Path, path: Path, *, portable: bool) -> str:
     try:
         name.encode("utf-8")

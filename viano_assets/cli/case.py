@@ -10,6 +10,7 @@ import click
 
 from viano_assets.case.intake import import_case
 from viano_assets.case.lifecycle import stage_of
+from viano_assets.case.packing import left_out
 from viano_assets.cli.addressed import addressed, flags
 from viano_assets.cli.answering import answered_by, provider_to_name
 from viano_assets.cli.interruption import interrupted, next_step
@@ -62,6 +63,7 @@ def import_(
             progress=lambda text: progress.report(Progress(case_id, "import", text, {})),
         )
     key = CaseRevision(case_id, head.revision).key
+    skipped = left_out(source)
     document = {
         "case_id": case_id,
         "package_id": head.manifest.package_id,
@@ -70,12 +72,14 @@ def import_(
         "generation": head.generation,
         "state": head.manifest.lifecycle,
         "inputs": sorted(head.raw_inputs()),
+        "left_out": skipped,
     }
-    emit(
-        out,
-        document,
-        f"Imported {case_id} as partition {key}.\nNext: viano run {case_id}{flags(out.home, None)}",
-    )
+    lines = [f"Imported {case_id} as partition {key}."]
+    if skipped:
+        history = " An archive that holds .git brings the history along." if ".git" in skipped else ""
+        lines.append(f"Left out of the source folder: {', '.join(skipped)}.{history}")
+    lines.append(f"Next: viano run {case_id}{flags(out.home, None)}")
+    emit(out, document, "\n".join(lines))
 
 
 @case.command("list")
