@@ -409,3 +409,36 @@ def test_a_policy_is_taken_from_the_configuration() -> None:
     record = whole_loop(script, config)
     assert [a.action.cost for a in record.document.actions] == [9] * 6
     assert set(ends(record).values()) == {"abandoned"}
+
+
+@pytest.mark.parametrize(
+    ("partial", "reason"), [(frozenset({"stage"}), "all_terminal"), (frozenset(), "confident")]
+)
+def test_an_empty_look_into_an_extract_tests_no_alternative(partial: frozenset[str], reason: str) -> None:
+    """What a filtered extract does not hold refutes nothing, so the loop may not end early on it."""
+
+    def script(request: ModelRequest) -> Mapping[str, Any]:
+        turn = turn_of(request)
+        chosen = turn["selected_hypothesis"]
+        if turn["first_turn"]:
+            void = action("db.rows", countercheck_of="H2", table="stage", column="contract", value="99")
+            return answer(turn, actions=[void if chosen == "H1" else action("source.search", pattern="hook")])
+        found = [
+            item["evidence_id"]
+            for past in request.sections("history")
+            for look in past["actions"]
+            if look["tool"] == "source.search"
+            for item in look["evidence"]
+        ]
+        if chosen == "H1" and found:
+            strong = {
+                "effect": "supports",
+                "requested": "strongly_supported",
+                "support": found[:1],
+                "score": 100,
+            }
+            return answer(turn, finish=True, **strong)
+        return answer(turn, finish=True, effect="neutral", requested="unassessed", refs=[], score=0)
+
+    record = whole_loop(script, tools=SmallToolFactory(partial=partial))
+    assert record.document.reason == reason

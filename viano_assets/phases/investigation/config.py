@@ -104,6 +104,9 @@ class InvestigationPolicy(_Settings):
     initial_budget: Positive
     tool_costs: dict[str, Positive]
     budget: BudgetPolicy
+    counterchecks: Literal["any", "telling"] = "any"
+    """Which looks count as a test of an alternative: any that ran (policies pinned before this field), or
+    only those that can tell something, which an empty look from an incomplete scope cannot."""
 
     @property
     def cheapest(self) -> int:

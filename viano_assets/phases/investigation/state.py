@@ -102,11 +102,16 @@ class InvestigationState:
         """True when a look that was published tested an alternative of this hypothesis."""
         return any(
             action.result is not None
-            and action.result.status != "failed"
-            and action.result.completeness is not Completeness.UNAVAILABLE
+            and self._tested(action.result)
             and action.plan.countercheck_of not in {None, hypothesis_id}
             for action in self.actions.values()
         )
+
+    def _tested(self, result: ActionResult) -> bool:
+        if result.status == "failed" or result.completeness is Completeness.UNAVAILABLE:
+            return False
+        void = result.empty and result.completeness is not Completeness.COMPLETE
+        return not void or self.policy.counterchecks == "any"
 
     def apply_decision(self, decision: Decision) -> None:
         """Take over an accepted answer."""
