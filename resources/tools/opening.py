@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,8 +12,9 @@ from resources.tools.database.bridge import Bridge
 from resources.tools.database.naming import kind_of
 from resources.tools.database.snapshot import DataInput, Snapshot, SnapshotError, ensure
 from resources.tools.logs.files import TextFile, wide_twin
-from resources.tools.source import SourceTree
+from resources.tools.source import SourceTree, legacy
 from resources.tools.source import search as engine
+from resources.tools.source.history import Reported
 from viano_assets.canonical import strict_loads
 from viano_assets.case.model import CaseDocument
 from viano_assets.case.view import KEY_POINTER, InputView, ViewFile
@@ -58,7 +60,7 @@ def open_inputs(store: Store, head: Head, cache: Path, progress: ProgressSink | 
     raw = store.read(head, case_path) if case_path else b""
     case = CaseDocument.model_validate_json(raw)
     source_root = view.root("source")
-    tree = _tree(view, source_root)
+    tree = _tree(view, source_root, _reported(case))
     snapshot, trouble = None, None
     derived = view.derived("diagnostics")
     texts: list[TextFile] = []
@@ -84,7 +86,7 @@ def open_inputs(store: Store, head: Head, cache: Path, progress: ProgressSink | 
     )
 
 
-def _tree(view: InputView, root: Path | None) -> SourceTree | None:
+def _tree(view: InputView, root: Path | None, reported: Reported) -> SourceTree | None:
     files = view.files("source")
     cache = view.derived("source")
     if root is None or cache is None or not files:
@@ -97,7 +99,23 @@ def _tree(view: InputView, root: Path | None) -> SourceTree | None:
         view=view.identity("source") or "",
         omitted=view.notes("source"),
         redact=lambda text: view.redactor.redact(text, "code"),
+        revision=reported,
     )
+
+
+def _reported(case: CaseDocument) -> Reported:
+    """Return the commits and versions the case names; a version with a name may be another product's."""
+    commits: dict[str, None] = {}
+    versions: dict[str, bool] = {}
+    for source in case.sources:
+        said = source.attributes or {}
+        if said.get("commit"):
+            commits[said["commit"].lower()] = None
+        if said.get("version"):
+            own = not said.get("name")
+            versions[said["version"]] = versions.get(said["version"], False) or own
+    own_versions = tuple(version for version, own in versions.items() if own)
+    return Reported(tuple(commits), tuple(versions), own_versions)
 
 
 def _key(store: Store, head: Head) -> bytes | None:
@@ -152,9 +170,13 @@ class _Literals:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    @cached_property
+    def _foreign(self) -> tuple[str, ...]:
+        return legacy.foreign_files(self._root, engine.ripgrep(), engine.TIMEOUT_S)
+
     def __call__(self, text: str) -> Sequence[Location]:
         pattern = "[\"'`]" + re.sub(r"([\\.+*?()|\[\]{}^$#&\-~])", r"\\\1", text) + "[\"'`]"
-        found = engine.run(self._root, pattern, regex=True, limit=_LITERALS)
+        found = engine.run(self._root, pattern, regex=True, limit=_LITERALS, foreign=lambda: self._foreign)
         places = []
         for match in found.matches:
             data = (self._root / match.path).read_bytes()[: match.start]

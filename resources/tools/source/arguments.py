@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from viano_assets.phases.protocols import ToolSpec
+
+BLAME_LINES = 100
+"""Most lines whose origin is asked for at once."""
 
 
 class _Arguments(BaseModel):
@@ -86,11 +89,32 @@ class ConstantArguments(_Arguments):
 
 
 class HistoryArguments(_Arguments):
-    """A string whose number of occurrences a commit changed, and optionally the file."""
+    """A string whose number of occurrences a commit changed, or with `blame` the lines of a file.
 
-    text: str = Field(min_length=2, max_length=300)
+    Lines count as they stood at the reported revision.
+    """
+
+    mode: Literal["search", "blame"] = "search"
+    text: str | None = Field(default=None, min_length=2, max_length=300)
     path: str | None = Field(default=None, max_length=1000)
+    line_start: int | None = Field(default=None, ge=1)
+    line_end: int | None = Field(default=None, ge=1)
     limit: int = Field(default=10, ge=1, le=50)
+
+    @model_validator(mode="after")
+    def _asked(self) -> HistoryArguments:
+        lines = self.line_start is not None or self.line_end is not None
+        if self.mode == "search" and (self.text is None or lines):
+            msg = "search takes a text and no lines"
+            raise ValueError(msg)
+        if self.mode == "blame" and (self.path is None or self.line_start is None or self.text is not None):
+            msg = "blame takes a path and a line_start, and no text"
+            raise ValueError(msg)
+        first, last = self.line_start or 1, self.line_end or self.line_start or 1
+        if not first <= last < first + BLAME_LINES:
+            msg = f"line_end is before line_start, or more than {BLAME_LINES} lines are asked for"
+            raise ValueError(msg)
+        return self
 
 
 _MODELS: dict[str, type[_Arguments]] = {
@@ -115,7 +139,10 @@ _PURPOSE = {
     "source.outline": ("List the definitions of one file with their line spans.", 1),
     "source.references": ("Find the textual uses of a name with the function around each.", 1),
     "source.constant": ("Find the names that stand for a value (constants, enumerators, macros).", 1),
-    "source.history": ("Find commits that added or removed a text, when the archive carries history.", 2),
+    "source.history": (
+        "Commits that added or removed a text, or that lines come from (blame); when the archive has them.",
+        2,
+    ),
 }
 
 

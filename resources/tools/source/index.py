@@ -29,7 +29,7 @@ from resources.tools.source.parse import FUNCTION_KINDS, Symbol, symbols_of
 from resources.tools.source.postings import Collector
 from resources.tools.source.text import split_code, without_pseudonyms_in
 
-FORMAT = "source-index-v9"
+FORMAT = "source-index-v10"
 _MAX_CODE = 3_000_000
 _MAX_TEXT = 200_000
 _MAX_GENERATED = 100_000
@@ -98,13 +98,18 @@ class _File(NamedTuple):
 
 
 def walk(root: Path) -> Iterator[str]:
-    """Yield the regular files under `root` as POSIX paths, sorted; links are never followed."""
+    """Yield the regular files under `root` as POSIX paths, sorted; links are never followed.
+
+    What Git keeps in a folder or a file `.git` is no source.
+    """
     stack = [""]
     found: list[str] = []
     while stack:
         folder = stack.pop()
         with os.scandir(root / folder) as entries:
             for entry in entries:
+                if entry.name == ".git":
+                    continue
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 if entry.is_dir(follow_symlinks=False):
                     stack.append(path)

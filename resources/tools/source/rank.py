@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from resources.tools.source import kin, shown, signals
-from resources.tools.source.history import changes
+from resources.tools.source.history import NOWHERE, Start, changes
 from resources.tools.source.reader import SourceIndex
 from resources.tools.source.report import read_report
 from resources.tools.source.scene import Scene, scaled
@@ -89,10 +89,10 @@ class Ranking(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What is known beside the report: names found in the data of the case, and the reported revision."""
+    """What is known beside the report: names found in the data of the case, and where its history ends."""
 
     names: tuple[str, ...] = ()
-    revision: str | None = None
+    start: Start = NOWHERE
 
 
 NOTHING = Beside()
@@ -134,7 +134,7 @@ def features(scene: Scene, beside: Beside = NOTHING) -> dict[str, Signal]:
         "noticed": signals.noticed(scene, literals.units),
         "shown": shown.shown_texts(scene),
         "entities": shown.entities(scene, beside.names),
-        "history": shown.changed_lately(scene, changes(scene.root, shown.RECENT, beside.revision), query),
+        "history": shown.changed_lately(scene, changes(scene.root, shown.RECENT, beside.start), query),
     }
     left = signals.explained(scene, literals.units)
     return {

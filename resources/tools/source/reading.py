@@ -1,4 +1,4 @@
-"""`source.read`, `symbol`, `outline`, `constant`, `history` and `rank` as results."""
+"""`source.read`, `symbol`, `outline`, `constant` and `rank` as results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from resources.tools.source import arguments as contract
 from resources.tools.source import constants
-from resources.tools.source import history as revisions
 from resources.tools.source import outline as names
 from resources.tools.source.lines import LineMap
 from resources.tools.source.reader import SymbolRow
@@ -166,34 +165,12 @@ def constant(view: View, given: dict[str, Any], a: contract.ConstantArguments) -
     return view.result("source.constant", given, scope, drafts, completeness=completeness, cause=cause)
 
 
-def history(view: View, given: dict[str, Any], a: contract.HistoryArguments) -> ToolResult:
-    """Find commits that changed how often a text occurs, none later than the reported revision."""
-    if not revisions.present(view.root):
-        return view.unavailable("source.history", given, "the archive carries no revision history")
-    looked = revisions.look(view.root, a.text, a.path, a.limit, view.revision)
-    if looked.failure:
-        return view.unavailable("source.history", given, looked.failure)
-    scope = view.scope(text=a.text, path=a.path, up_to=looked.up_to)
-    completeness = Completeness.TRUNCATED if looked.cut else view.whole()
-    drafts = [_commit(view, view.redact(text), a.path) for text in looked.commits]
-    cause = "limit" if looked.cut else None
-    return view.result("source.history", given, scope, drafts, completeness=completeness, cause=cause)
-
-
-def _commit(view: View, text: str, path: str | None) -> Draft:
-    return Draft(
-        content=text[:MAX_BYTES],
-        completeness=Completeness.TRUNCATED if len(text) > MAX_BYTES else Completeness.COMPLETE,
-        provenance=view.provenance("history", Location(path=path)),
-    )
-
-
 def rank(view: View, given: dict[str, Any], a: contract.RankArguments) -> ToolResult:
     """Rank functions and files for a text; two pieces of evidence, the functions first."""
     from resources.tools.source import ranking  # noqa: PLC0415 - numpy is loaded only to rank
     from resources.tools.source.rank import Beside  # noqa: PLC0415
 
-    beside = Beside(tuple(a.names), view.revision)
+    beside = Beside(tuple(a.names), view.start)
     drafts = [
         Draft(
             content=part.content,

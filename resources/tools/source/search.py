@@ -2,7 +2,9 @@
 
 Every regular file below the root is searched as text, also hidden, ignored and binary ones, so that an
 empty result is a complete negative. A pattern that is not ASCII is looked for in NFC, in NFD and in
-Windows-1252; a line break in a literal meets LF, CRLF and CR.
+Windows-1252; a line break in a literal meets LF, CRLF and CR. A regular expression, a whole word and a
+search without case are looked for once more in the decoded text of files that are not UTF-8. What Git keeps
+in `.git` is no source.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ import subprocess
 import sys
 import threading
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from resources.tools.source import legacy
 from viano_assets.errors import ConfigurationError
 
 TIMEOUT_S = 10.0
@@ -59,7 +62,10 @@ _FLAGS = (
     "--dfa-size-limit=50M",
     "--max-filesize=512M",
     "--engine=default",
+    "--glob=!.git",
 )
+_AT_ONCE = 500
+"""Paths in one command line."""
 
 
 def ripgrep() -> str:
@@ -111,24 +117,74 @@ def run(
     globs: Sequence[str] = (),
     limit: int = 30,
     timeout: float = TIMEOUT_S,
+    foreign: Callable[[], Collection[str]] | None = None,
 ) -> Found:
-    """Search the tree; stops when `limit` matches are exceeded, the time is over or the output too large."""
-    shown = pattern if regex else literal_pattern(pattern)
+    """Search the tree; stops when `limit` matches are exceeded, the time is over or the output too large.
+
+    Args:
+        root: the tree.
+        pattern: a literal, or a regular expression.
+        regex: what the pattern is.
+        ignore_case: letters of either case match.
+        whole_word: no letter, digit or underscore before and behind.
+        globs: files to look in; all when empty.
+        limit: most matches.
+        timeout: seconds for each pass.
+        foreign: returns the paths of the files that are not UTF-8; they are listed here when it is not given.
+    """
+    command = _command(pattern, regex=regex, ignore_case=ignore_case, whole_word=whole_word)
+    wanted = [f"--glob={g}" for g in globs]
+    found = _run(root, [*command[:1], *wanted, *command[1:], "--", "."], COLLECT, timeout)
+    if found.cause in {"limit", "output_cap"}:
+        ordered = [command[0], "--sort=path", *wanted, *command[1:], "--", "."]
+        found = _run(root, ordered, limit, timeout)
+    by_character = regex or ((ignore_case or whole_word) and not pattern.isascii())
+    if by_character and found.cause != "bad_pattern":
+        paths = foreign() if foreign is not None else legacy.foreign_files(root, command[0], timeout)
+        _look_decoded(root, command, _among(root, command[0], paths, wanted), found, timeout)
+    found.matches = sorted(set(found.matches))
+    if len(found.matches) > limit:
+        found.cause = found.cause or "limit"
+        del found.matches[limit:]
+    return found
+
+
+def _command(pattern: str, *, regex: bool, ignore_case: bool, whole_word: bool) -> list[str]:
     command = [ripgrep(), *_FLAGS, "--crlf" if regex else "--no-crlf"]
     if "\n" in pattern or "\r" in pattern or (regex and re.search(r"\\[nr]", pattern)):
         command += ["--multiline", "--no-crlf"]
     command += ["--ignore-case"] if ignore_case else ["--case-sensitive"]
     command += ["--word-regexp"] if whole_word else []
-    command += [f"--glob={g}" for g in globs]
-    command += ["-e", shown, "--", "."]
-    found = _run(root, command, COLLECT, timeout)
-    if found.cause in {"limit", "output_cap"}:
-        found = _run(root, [command[0], "--sort=path", *command[1:]], limit, timeout)
-    found.matches.sort()
-    if len(found.matches) > limit:
-        found.cause = found.cause or "limit"
-        del found.matches[limit:]
-    return found
+    return [*command, "-e", pattern if regex else literal_pattern(pattern)]
+
+
+def _among(root: Path, program: str, paths: Collection[str], globs: Sequence[str]) -> list[str]:
+    """Return those of the paths that the globs name."""
+    if not globs or not paths:
+        return sorted(paths)
+    command = [program, "--no-config", "--no-ignore", "--hidden", "--no-follow", "--null", "--files"]
+    done = subprocess.run([*command, *globs, "--", "."], cwd=root, capture_output=True, check=False)
+    named = {p.decode("utf-8", "surrogateescape").removeprefix("./") for p in done.stdout.split(b"\0")}
+    return sorted(named.intersection(paths))
+
+
+def _look_decoded(root: Path, command: list[str], paths: list[str], found: Found, timeout: float) -> None:
+    """Search the files once more as Windows-1252 and add what stands there."""
+    for batch in _batches(paths):
+        encoded = [command[0], f"--encoding={legacy.ENCODING}", *command[1:], "--", *batch]
+        again = _run(root, encoded, COLLECT, timeout)
+        found.cause = found.cause or again.cause
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for match in again.matches:
+            spans.setdefault(match.path, []).append((match.start, match.end))
+        for path, own in sorted(spans.items()):
+            back = legacy.carried_back((root / path).read_bytes(), own)
+            found.matches += [Match(path, start, end) for start, end in back]
+
+
+def _batches(paths: list[str]) -> Iterator[list[str]]:
+    for at in range(0, len(paths), _AT_ONCE):
+        yield [f"./{path}" for path in paths[at : at + _AT_ONCE]]
 
 
 def _run(root: Path, command: list[str], limit: int, timeout: float) -> Found:

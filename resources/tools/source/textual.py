@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from resources.tools.source import arguments as contract
+from resources.tools.source import outline as names
 from resources.tools.source import search as engine
 from resources.tools.source.lines import LineMap
 from resources.tools.source.view import MAX_BYTES, View, as_json
@@ -29,16 +30,17 @@ class _Row(NamedTuple):
 def search(view: View, given: dict[str, Any], a: contract.SearchArguments) -> ToolResult:
     """Find a literal or a regular expression in every file."""
     found = engine.run(
-        view.root, a.pattern, regex=a.regex, ignore_case=a.ignore_case, globs=a.globs, limit=a.limit
-    )
+        view.root, a.pattern, regex=a.regex, ignore_case=a.ignore_case, globs=a.globs, limit=a.limit,
+        foreign=view.foreign,
+    )  # fmt: skip
     scope = view.scope(pattern=a.pattern, regex=a.regex, ignore_case=a.ignore_case, globs=list(a.globs))
     return _answer(view, "source.search", given, found, scope, a.context)
 
 
 def references(view: View, given: dict[str, Any], a: contract.ReferenceArguments) -> ToolResult:
     """Find a name as a whole word; textual, so a comment or another thing of that name is found as well."""
-    name = a.name.replace("::", ".").rsplit(".", 1)[-1]
-    found = engine.run(view.root, name, whole_word=True, globs=a.globs, limit=a.limit)
+    name = names.parts(a.name)[-1]
+    found = engine.run(view.root, name, whole_word=True, globs=a.globs, limit=a.limit, foreign=view.foreign)
     scope = view.scope(name=name, kind="textual", globs=list(a.globs))
     return _answer(view, "source.references", given, found, scope, 0)
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from resources.tools.source import arguments as contract
-from resources.tools.source import history, reading, textual
+from resources.tools.source import history, past, reading, textual
 from resources.tools.source.reader import SourceIndex
 from resources.tools.source.view import View
 from viano_assets.errors import VianoError
@@ -27,7 +27,7 @@ _TOOLS: dict[str, Callable[[View, dict[str, Any], Any], ToolResult]] = {
     "source.outline": reading.outline,
     "source.references": textual.references,
     "source.constant": reading.constant,
-    "source.history": reading.history,
+    "source.history": past.history,
 }
 
 
@@ -42,7 +42,7 @@ class SourceTree:
         view: identity of the redaction rules, part of the cache name because they change the text.
         omitted: members of the archive that were not extracted; they make a search partial.
         redact: applied to revision history, which the extracted view cannot have redacted.
-        revision: the revision the report names; history after it is not looked at.
+        revision: the revision the report names (a hash, or what it says); history after it is not looked at.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class SourceTree:
         view: str = "",
         omitted: Sequence[str] = (),
         redact: Callable[[str], str] | None = None,
-        revision: str | None = None,
+        revision: str | history.Reported | None = None,
     ) -> None:
         self._view = View(
             root,
@@ -140,7 +140,7 @@ class SourceTree:
         return self.run("source.constant", arguments)
 
     def history(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Commits that changed how often a text occurs."""
+        """Commits that changed how often a text occurs, or those that some lines come from."""
         return self.run("source.history", arguments)
 
     def still_holds(self, record: EvidenceRecord) -> str | None:

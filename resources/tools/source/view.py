@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from resources.tools.source import history, legacy, search
 from resources.tools.source.languages import CODE, language_of
 from resources.tools.source.lines import LineMap
 from resources.tools.source.preprocessor import conditions
@@ -32,7 +33,7 @@ class View:
         view: str = "",
         omitted: Sequence[str] = (),
         redact: Callable[[str], str] | None = None,
-        revision: str | None = None,
+        revision: str | history.Reported | None = None,
     ) -> None:
         self.root = root
         self.input = (input_path, input_sha256)
@@ -40,7 +41,7 @@ class View:
         self._view = view
         self.omitted = tuple(sorted(omitted))
         self.redact = redact or (lambda text: text)
-        self.revision = revision
+        self.revision = history.Reported((revision,)) if isinstance(revision, str) else revision
         self._lines: dict[str, LineMap] = {}
 
     @cached_property
@@ -48,6 +49,19 @@ class View:
         """The index of this tree."""
         identity = sha256_hex(f"{self.input[1]} {self._view}".encode())
         return SourceIndex.open(self.root, self._cache, identity)
+
+    def foreign(self) -> tuple[str, ...]:
+        """Return the paths of the text files that are not UTF-8."""
+        return self._foreign
+
+    @cached_property
+    def _foreign(self) -> tuple[str, ...]:
+        return legacy.foreign_files(self.root, search.ripgrep(), search.TIMEOUT_S)
+
+    @cached_property
+    def start(self) -> history.Start:
+        """From where the history is looked at: the reported revision, else the current commit."""
+        return history.resolve(self.root, self.revision)
 
     def close(self) -> None:
         """Close the index if it was opened."""
@@ -85,6 +99,8 @@ class View:
         scope: dict[str, Any] = {"input": self.input[0], **more}
         if self.omitted:
             scope["not_extracted"] = len(self.omitted)
+        if (self.root / ".git").exists():
+            scope["left_out"] = [".git"]
         return scope
 
     def whole(self) -> Completeness:

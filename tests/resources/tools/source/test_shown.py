@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from resources.tools.source.catalogues import Entry, dictionary, language_tag, read
-from resources.tools.source.history import changes
+from resources.tools.source.history import Reported, changes, resolve
 from resources.tools.source.languages import Role
 from resources.tools.source.reader import FileRow
 from tests.resources.tools.source.conftest import Open
@@ -160,9 +160,9 @@ def test_files_changed_lately_with_the_words_of_the_report_gain(open_tree: Open)
     (root / "port/crane.py").write_text("def swing():\n    return 2\n", encoding="utf-8")
     _git(root, "add", ".")
     _git(root, "commit", "-q", "-m", "Fix mooring by tonnage")
-    assert [c.paths for c in changes(root, 9, reported)] == [("port/berth.py",)]
-    assert changes(root, 9, None)[0].message == "Fix mooring by tonnage"
-    assert changes(root / "port", 9, None) == []
+    assert [c.paths for c in changes(root, 9, resolve(root, Reported((reported,))))] == [("port/berth.py",)]
+    assert changes(root, 9, resolve(root, None))[0].message == "Fix mooring by tonnage"
+    assert changes(root / "port", 9, resolve(root / "port", None)) == []
     tree = open_tree({})
     content = tree.rank({"text": "The tonnage is ignored when mooring"}).drafts[0].content
     found = {e["path"]: e["signals"] for e in map(json.loads, content.splitlines()[1:])}
