@@ -63,6 +63,21 @@ def test_an_import_names_the_folders_it_leaves_out(tmp_path: Path) -> None:
     assert told.document["left_out"] == [".git", "node_modules"]
 
 
+def test_what_no_tool_reads_is_said_not_examined(tmp_path: Path) -> None:
+    (tmp_path / "report.md").write_text(REPORT, encoding="utf-8")
+    (tmp_path / "diag").mkdir()
+    (tmp_path / "diag" / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
+    (tmp_path / "diag" / "state.sql").write_text("CREATE TABLE a(b INT);\nCALL refill();\n", encoding="utf-8")
+    given = ["--report", str(tmp_path / "report.md"), "--diagnostics", str(tmp_path / "diag")]
+    assert viano(tmp_path / "home", "case", "import", "--case-id", "A-1", *given).status == 0
+    run = viano(tmp_path / "home", "run", "A-1", "--json")
+    assert run.status == 0, run.err
+    said = " ".join(map(str, run.document["not_examined"]))
+    assert "read neither as text nor as tables: shot.png" in said
+    assert "statements of the dumps that were not applied: 1" in said
+    assert viano(tmp_path / "home", "case", "verify", "A-1").status == 0
+
+
 def test_the_installed_command_answers_like_the_function(tmp_path: Path) -> None:
     home = tmp_path / "home"
     small_case(home, "A-1")

@@ -5,7 +5,7 @@ Phases know a model only as `ModelGateway`, tools only as `CaseTools`, storage o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -98,13 +98,18 @@ class ModelRequest(BaseModel):
 
     def sections(self, name: str) -> list[Any]:
         """Return the data of every user message whose section is `name`, in order."""
-        found: list[Any] = []
-        for message in self.messages:
-            if message.role == "user":
-                value = strict_loads(message.content.encode())
-                if isinstance(value, dict) and value.get("section") == name:
-                    found.append(value["data"])
-        return found
+        return sections_of(self.messages, name)
+
+
+def sections_of(messages: Iterable[Message], name: str) -> list[Any]:
+    """Return the data of every user message whose section is `name`, in order."""
+    found: list[Any] = []
+    for message in messages:
+        if message.role == "user":
+            value = strict_loads(message.content.encode())
+            if isinstance(value, dict) and value.get("section") == name:
+                found.append(value["data"])
+    return found
 
 
 def section(name: str, data: object) -> Message:

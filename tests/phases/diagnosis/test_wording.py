@@ -127,6 +127,8 @@ def test_an_open_german_case_asks_in_german() -> None:
             "nothing was taken from inputs/a.zip",
             "nichts wurde aus inputs/a.zip",
         ),
+        ("files_unread", "a.png", "nor as tables: a.png", "noch als Tabellen gelesen: a.png"),
+        ("statements_skipped", "3", "not applied: 3", "Anweisungen der Dumps: 3"),
         ("hypothesis_unassessed", "H2", "H2 was never judged", "H2 wurde nie an Belegen beurteilt"),
         ("look_unassessed", "", "were never judged for H", "wurden für H"),
         ("look_limited", "", " was partial (row limit): ", ": teilweise, row limit ("),

@@ -85,6 +85,8 @@ def not_examined(inputs: Inputs, answer: DiagnosisAnswer) -> list[str]:
 
 _LIMITS = {
     "input_unread": "nothing was taken from {path}",
+    "files_unread": "read neither as text nor as tables: {path}",
+    "statements_skipped": "statements of the dumps that were not applied: {path}",
     "tool_unused": "{tool} was never asked",
     "hypothesis_unassessed": "{hypothesis} was never judged by evidence",
     "look_unassessed": "the results of {tool} were never judged for {hypothesis}",

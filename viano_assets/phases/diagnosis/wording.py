@@ -124,6 +124,10 @@ GERMAN: Mapping[str, str] = {
         "{hypothesis} wurde in der Untersuchung nie beurteilt; die abschließende Bewertung zitiert {names}"
     ),
     "nothing was taken from {path}": "nichts wurde aus {path} entnommen",
+    "read neither as text nor as tables: {path}": "weder als Text noch als Tabellen gelesen: {path}",
+    "statements of the dumps that were not applied: {path}": (
+        "nicht angewandte Anweisungen der Dumps: {path}"
+    ),
     "{tool} was never asked": "{tool} wurde nie gefragt",
     "This no longer happens: {text}": "Das geschieht nicht mehr: {text}",
     "Carry out the reported steps: this is no longer seen: {text}": (

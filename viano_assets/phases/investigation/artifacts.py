@@ -198,7 +198,15 @@ class ActionEnd(_Stored):
 class NotExamined(_Stored):
     """Something the investigation did not look at, or not fully; `subject` is an id, path or tool."""
 
-    kind: Literal["look_limited", "look_unassessed", "hypothesis_unassessed", "input_unread", "tool_unused"]
+    kind: Literal[
+        "look_limited",
+        "look_unassessed",
+        "hypothesis_unassessed",
+        "input_unread",
+        "files_unread",
+        "statements_skipped",
+        "tool_unused",
+    ]
     subject: str
     text: str
 

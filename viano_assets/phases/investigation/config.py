@@ -104,9 +104,16 @@ class InvestigationPolicy(_Settings):
     initial_budget: Positive
     tool_costs: dict[str, Positive]
     budget: BudgetPolicy
-    counterchecks: Literal["any", "telling"] = "any"
-    """Which looks count as a test of an alternative: any that ran (policies pinned before this field), or
-    only those that can tell something, which an empty look from an incomplete scope cannot."""
+    controller: Literal["investigation-controller-1", "investigation-controller-2"] = (
+        "investigation-controller-1"
+    )
+    """Version of what the controller derives. Since 2 an empty look from an incomplete scope is no
+    countercheck, and what was shipped but not read counts as not examined."""
+
+    @property
+    def is_strict(self) -> bool:
+        """True under the rules of controller 2."""
+        return self.controller != "investigation-controller-1"
 
     @property
     def cheapest(self) -> int:

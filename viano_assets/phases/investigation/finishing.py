@@ -27,10 +27,13 @@ from viano_assets.phases.investigation.deciding import settle_pending
 from viano_assets.phases.investigation.inputs import binding
 from viano_assets.phases.investigation.record import Loop
 from viano_assets.phases.investigation.summary import VERSION, render
+from viano_assets.phases.protocols import sections_of
 from viano_assets.phases.rendering import Renderer, rendered
 from viano_assets.phases.wire import Confidence
 
 SUMMARY = "investigation.md"
+NAMED = 10
+"""Files that one entry of what was not examined names."""
 
 
 def renderers(document: InvestigationDocument, records: Sequence[EvidenceRecord]) -> tuple[Renderer, ...]:
@@ -210,7 +213,29 @@ def _unread(loop: Loop) -> Iterator[NotExamined]:
     for path in sorted(loop.start.raw_inputs):
         if path not in read and not path.startswith("inputs/report/"):
             yield NotExamined(kind="input_unread", subject=path, text=f"nothing was taken from {path}")
+    if loop.policy.is_strict:
+        yield from _unread_inside(loop)
     asked = {action.plan.tool for action in loop.state.actions.values()}
     for tool in sorted(loop.policy.tool_costs):
         if tool not in asked:
             yield NotExamined(kind="tool_unused", subject=tool, text=f"{tool} was never asked")
+
+
+def _unread_inside(loop: Loop) -> Iterator[NotExamined]:
+    """Yield what the tools said at the start that they cannot read: files, and statements of dumps."""
+    for tools in sections_of(loop.start.messages, "tools"):
+        overview = tools.get("overview") or {}
+        database = overview.get("database") or {}
+        paths = [str(entry["path"]) for entry in (*overview.get("other", ()), *database.get("unread", ()))]
+        if paths:
+            more = f" (+{len(paths) - NAMED})" if len(paths) > NAMED else ""
+            names = ", ".join(paths[:NAMED]) + more
+            yield NotExamined(
+                kind="files_unread", subject=names, text=f"read neither as text nor as tables: {names}"
+            )
+        if skipped := int(database.get("not_applied") or 0):
+            yield NotExamined(
+                kind="statements_skipped",
+                subject=str(skipped),
+                text=f"statements of the dumps that were not applied: {skipped}",
+            )

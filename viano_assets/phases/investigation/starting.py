@@ -40,7 +40,7 @@ def pin_policy(config: InvestigationConfig, inputs: Inputs, tools: CaseTools) ->
         initial_budget=inputs.initial_budget,
         tool_costs={spec.name: config.tool_costs.get(spec.name, spec.cost) for spec in tools.specs()},
         budget=config.budget,
-        counterchecks="telling",
+        controller="investigation-controller-2",
     )
 
 

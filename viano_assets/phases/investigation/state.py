@@ -111,7 +111,7 @@ class InvestigationState:
         if result.status == "failed" or result.completeness is Completeness.UNAVAILABLE:
             return False
         void = result.empty and result.completeness is not Completeness.COMPLETE
-        return not void or self.policy.counterchecks == "any"
+        return not void or not self.policy.is_strict
 
     def apply_decision(self, decision: Decision) -> None:
         """Take over an accepted answer."""
