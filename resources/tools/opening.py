@@ -77,7 +77,8 @@ def open_inputs(store: Store, head: Head, cache: Path, progress: ProgressSink | 
             except SnapshotError as error:
                 trouble = str(error)
     bridge = Bridge(_Literals(source_root)) if source_root is not None else None
-    readable = {text.path for text in texts}
+    tables = snapshot.catalog.files if snapshot is not None else []
+    readable = {text.path for text in texts} | {file.path for file in tables if not file.trouble}
     binary = [f for f in view.files("diagnostics") if f.path not in readable]
     notes = view.notes("diagnostics") + view.notes("source")
     folders = sorted({f.path.split("/", 1)[0] for f in view.files("source") if "/" in f.path})

@@ -16,6 +16,7 @@ from tests.support.turn_answers import action, answer, shown_ids, turn_of
 from viano_assets.phases.investigation.config import InvestigationConfig
 from viano_assets.phases.investigation.record import InvestigationRecord
 from viano_assets.phases.investigation.summary import render
+from viano_assets.phases.investigation.telling import decided
 from viano_assets.phases.markdown import escape
 from viano_assets.phases.protocols import ModelRequest
 
@@ -101,6 +102,8 @@ def test_what_it_declares_caps_what_it_asks_for_and_the_alternative_wins(
     missing, alternative, _ = record.document.hypotheses
     assert missing.requested_confidence.value == "strongly_supported"
     assert missing.effective_confidence.value == level
+    told = [decided(decision, 7) for decision in record.loop.decisions if decision.selected == "H1"]
+    assert any(f"H1 {level} (strongly supported was asked for), 7 units left" in line for line in told)
     note = f"requested strongly_supported, effective {level}: the declared effect is {effect}"
     assert note in missing.notes
     assert escape(note) in render(record.document, record.evidence)

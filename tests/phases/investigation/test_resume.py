@@ -348,7 +348,11 @@ def test_progress_is_told_while_it_works() -> None:
         progress=lambda event: lines.append(event.text),
     )
     asyncio.run(builder.build("CASE-1"))
-    assert lines == ["asking about H1", "H1 unassessed", "A1 source.search: complete"]
+    assert lines == [
+        "asking about H1",
+        "H1 unassessed, 97 units left",
+        "A1 source.search: complete, E1 dock.cpp:2, 3 units",
+    ]
 
 
 def test_hostile_cell_text_survives_as_text() -> None:

@@ -13,6 +13,7 @@ from viano_assets.evidence.store import piece_path
 from viano_assets.package.model import Change, Head
 from viano_assets.phases.calls import SavedCall
 from viano_assets.phases.common import blocked, declared_by, events, place, read_json, record_rejection
+from viano_assets.phases.investigation import telling
 from viano_assets.phases.investigation.answers import TurnAnswer, read_answer
 from viano_assets.phases.investigation.artifacts import (
     PHASE,
@@ -120,9 +121,8 @@ class DispatchSteps:
         loop.state.apply_decision(decision)
         decision = with_loop_end(loop.state, decision)
         self.head = self.store.commit(self.head, self._decided(decision))
-        review = decision.review
         self.tell(
-            f"{decision.selected} {review.effective_confidence.value}",
+            telling.decided(decision, loop.ledger.balance(decision.selected)),
             {"hypothesis": decision.selected, "looks": len(decision.actions)},
         )
         return decision
@@ -198,7 +198,7 @@ class DispatchSteps:
         )
         for plan, result in zip(decision.actions, results, strict=True):
             self.tell(
-                f"{plan.action_id} {plan.tool}: {result.completeness.value}",
+                telling.looked(plan, result, loop.evidence),
                 {"action": plan.action_id, "evidence": list(result.evidence_ids)},
             )
         if decision.loop_end is None:
