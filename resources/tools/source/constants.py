@@ -26,6 +26,15 @@ class Constant(NamedTuple):
     how: str
 
 
+class Named(NamedTuple):
+    """The constants with a value, how many files were read, and how many values stayed unknown."""
+
+    constants: list[Constant]
+    files: int
+    unknown: int
+    """Constants whose expression needs more than is known here."""
+
+
 _ENUM = re.compile(rb"\benum\b\s*(?:class\s+|struct\s+)?(\w*)\s*(?::\s*[\w:]+\s*)?\{([^{}]*)\}")
 _MEMBER = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:=(.*))?$", re.DOTALL)
 _PLAIN = re.compile(
@@ -133,8 +142,8 @@ class _Expression:
         return found if found is not None else self._known[word.rsplit("::", 1)[-1]]
 
 
-def _members(body: str, known: dict[str, int]) -> Iterator[tuple[str, int, int]]:
-    """Yield name, value and offset of the enumerators whose value can be known."""
+def _members(body: str, known: dict[str, int], unknown: list[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield name, value and offset of enumerators whose value can be known; the others go to `unknown`."""
     clean = _COMMENT.sub(lambda m: " " * len(m.group()), body)
     following: int | None = 0
     at = 0
@@ -147,31 +156,34 @@ def _members(body: str, known: dict[str, int]) -> Iterator[tuple[str, int, int]]
         written = match.group(2)
         value = evaluate(written.strip(), known) if written else following
         following = None if value is None else value + 1
-        if value is not None:
+        if value is None:
+            unknown.append(match.group(1))
+        else:
             known[match.group(1)] = value
             yield match.group(1), value, offset + match.start(1)
 
 
-def names_for(index: SourceIndex, root: Path, value: str) -> tuple[list[Constant], int]:
-    """Return the constants with that value, equal ones first, and how many files were read."""
+def names_for(index: SourceIndex, root: Path, value: str) -> Named:
+    """Return the constants with that value, equal ones first."""
     wanted = number(value)
     text = value.strip().strip("\"'")
     equal: list[Constant] = []
     bits: list[Constant] = []
     read = 0
+    unknown: list[str] = []
     for row in index.files:
         if not row.indexed or (row.language not in CODE and row.language != "config"):
             continue
         data = (root / row.path).read_bytes()
         read += 1
         known: dict[str, int] = {}
-        _plain(data, row.path, wanted, text, known, equal)
+        _plain(data, row.path, wanted, text, known, equal, unknown)
         if wanted is not None and b"enum" in data:
-            _enums(data, row.path, wanted, known, equal, bits)
+            _enums(data, row.path, wanted, known, equal, bits, unknown)
     distinct: dict[tuple[str, int, str], Constant] = {}
     for constant in equal + bits:
         distinct[constant.path, constant.line, constant.name.rsplit("::", 1)[-1]] = constant
-    return list(distinct.values()), read
+    return Named(list(distinct.values()), read, len(unknown) if wanted is not None else 0)
 
 
 def _line(data: bytes, offset: int) -> int:
@@ -187,8 +199,18 @@ def _plain_lines(data: bytes) -> Iterator[re.Match[bytes]]:
             yield match
 
 
+_FIXED = re.compile(rb"\b(?:const|constexpr|final|define|readonly|static)\b")
+_ARITHMETIC = re.compile(r"[\w:()\s]+(?:<<|>>|[|+*&-])[\w:()\s|+*&<>~-]+")
+
+
 def _plain(
-    data: bytes, path: str, wanted: int | None, text: str, known: dict[str, int], out: list[Constant]
+    data: bytes,
+    path: str,
+    wanted: int | None,
+    text: str,
+    known: dict[str, int],
+    out: list[Constant],
+    unknown: list[str],
 ) -> None:
     encoding = encoding_of(data)
     for match in _plain_lines(data):
@@ -199,6 +221,8 @@ def _plain(
         found = evaluate(written, known)
         if found is not None:
             known[name] = found
+        elif _ARITHMETIC.fullmatch(written) and _FIXED.search(match.group()):
+            unknown.append(name)
         same = (
             found == wanted if wanted is not None else written.strip("\"'") == text and written[:1] in "\"'"
         )
@@ -207,12 +231,18 @@ def _plain(
 
 
 def _enums(
-    data: bytes, path: str, wanted: int, known: dict[str, int], equal: list[Constant], bits: list[Constant]
+    data: bytes,
+    path: str,
+    wanted: int,
+    known: dict[str, int],
+    equal: list[Constant],
+    bits: list[Constant],
+    unknown: list[str],
 ) -> None:
     encoding = encoding_of(data)
     for match in _ENUM.finditer(data):
         outer = match.group(1).decode("utf-8", "replace")
-        members = list(_members(decode(match.group(2), encoding), known))
+        members = list(_members(decode(match.group(2), encoding), known, unknown))
         flags = [m for m in members if m[1] > 0 and m[1] & (m[1] - 1) == 0]
         mask = sum({m[1] for m in flags})
         whole = wanted > 0 and wanted & (wanted - 1) != 0 and wanted & ~mask == 0 and len(flags) >= 3

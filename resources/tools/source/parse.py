@@ -124,6 +124,21 @@ def symbols_of(data: bytes, language: str, *, quick: bool = False) -> list[Symbo
     return _nest([f for f in found if f.name], leads, _SEPARATOR.get(language, "."))
 
 
+def stumbles(data: bytes, language: str) -> int | None:
+    """Return the first line (1-based) that the grammar cannot read, or None when it reads the file whole."""
+    if language not in _QUERIES:
+        return None
+    node = _tools(language)[0].parse(data).root_node
+    if not node.has_error:
+        return None
+    while not node.is_error and not node.is_missing:
+        inside = next((c for c in node.children if c.is_error or c.is_missing or c.has_error), None)
+        if inside is None:
+            break
+        node = inside
+    return node.start_point[0] + 1
+
+
 def _decorated(node: Node) -> int:
     """Return where the definition under decorators begins."""
     definition = node.child_by_field_name("definition")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from resources.tools.source import absent, constants
 from resources.tools.source import arguments as contract
-from resources.tools.source import constants
 from resources.tools.source import outline as names
+from resources.tools.source import standing as text
+from resources.tools.source.languages import CODE
 from resources.tools.source.lines import LineMap
 from resources.tools.source.reader import SymbolRow
 from resources.tools.source.view import MAX_BYTES, View, as_json
@@ -28,7 +30,8 @@ def read(view: View, given: dict[str, Any], a: contract.ReadArguments) -> ToolRe
     scope["lines"] = len(lines)
     row = _symbol_in(view, a.path, a.symbol) if a.symbol is not None else None
     if a.symbol is not None and row is None:
-        return view.result("source.read", given, scope, (), completeness=view.whole(), cause="no such symbol")
+        standing = text.of_name(view, a.symbol, a.path)
+        return absent.of_definition(view, "source.read", given, scope, standing, "no such symbol")
     first, last = (row.line_start, row.line_end) if row else _wanted(a)
     if first > len(lines):
         cause = "empty file" if not len(lines) else "past the end"
@@ -91,12 +94,17 @@ def symbol(view: View, given: dict[str, Any], a: contract.NameArguments) -> Tool
     """Find the definitions of a name; the first three come with their lines."""
     rows = names.definitions(view.index, a.name)
     scope = view.scope(name=a.name, files_indexed=view.index.indexed_files())
+    standing = text.of_name(view, a.name)
     if not rows:
-        return view.result("source.symbol", given, scope, (), completeness=view.index_completeness())
+        return absent.of_definition(view, "source.symbol", given, scope, standing)
     shown = rows[: a.limit]
     content, places = names.listing(view.index, shown, MAX_BYTES)
     cause = "limit" if len(rows) > len(shown) else ("byte_cap" if len(places) < len(shown) else None)
     completeness = Completeness.TRUNCATED if cause else view.index_completeness()
+    more = [p for p in standing.places if p.defining] if len(names.parts(a.name)) == 1 else []
+    if more and not cause:
+        completeness = Completeness.PARTIAL
+        cause = f"at {len(more)} further places the name seems to be defined: {more[0].path}:{more[0].line}"
     drafts = [_listed(view, content, places, completeness)]
     for s in shown[:3]:
         path = view.index.files[s.file].path
@@ -130,27 +138,33 @@ def outline(view: View, given: dict[str, Any], a: contract.OutlineArguments) -> 
         return view.result(
             "source.outline", given, scope, (), completeness=view.whole(), cause="no such file"
         )
+    if row.language not in CODE:
+        return view.unavailable("source.outline", given, "no grammar here reads files of this kind")
     if not row.indexed:
         return view.unavailable("source.outline", given, "the file is not indexed")
     rows = view.index.symbols_of(row.id)
+    doubt = absent.of_outline(view, row, empty=not rows)
     if not rows:
-        return view.result("source.outline", given, scope, (), completeness=Completeness.COMPLETE)
+        completeness = Completeness.PARTIAL if doubt else Completeness.COMPLETE
+        return view.result("source.outline", given, scope, (), completeness=completeness, cause=doubt)
     content, places = names.listing(view.index, rows, MAX_BYTES)
-    cause = "byte_cap" if len(places) < len(rows) else None
-    completeness = Completeness.TRUNCATED if cause else Completeness.COMPLETE
+    completeness = Completeness.PARTIAL if doubt else Completeness.COMPLETE
+    if len(places) < len(rows):
+        completeness, doubt = Completeness.TRUNCATED, "byte_cap"
     draft = _listed(view, content, places, completeness, a.path)
-    return view.result("source.outline", given, scope, [draft], completeness=completeness, cause=cause)
+    return view.result("source.outline", given, scope, [draft], completeness=completeness, cause=doubt)
 
 
 def constant(view: View, given: dict[str, Any], a: contract.ConstantArguments) -> ToolResult:
     """Find the names that stand for a value, each with its line."""
-    hits, files = constants.names_for(view.index, view.root, a.value)
-    scope = view.scope(value=a.value, files_read=files)
+    found = constants.names_for(view.index, view.root, a.value)
+    hits = found.constants
+    scope = view.scope(value=a.value, files_read=found.files)
+    if not hits:
+        return absent.of_value(view, given, scope, a.value, found.unknown)
     shown = hits[: a.limit]
     cause = "limit" if len(hits) > len(shown) else None
     completeness = Completeness.TRUNCATED if cause else view.index_completeness()
-    if not shown:
-        return view.result("source.constant", given, scope, (), completeness=completeness)
     lines: list[str] = []
     for hit in shown:
         line = as_json(hit._asdict())

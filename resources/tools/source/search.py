@@ -99,6 +99,11 @@ def literal_pattern(text: str) -> str:
     return variants[0] if len(variants) == 1 else "(?:" + "|".join(variants) + ")"
 
 
+def exactly(path: str) -> str:
+    """Return the glob that names one file below the root."""
+    return "/" + "".join(f"\\{c}" if c in "*?[]{}!\\" else c for c in path)
+
+
 _LINE_END = r"(?:\r\n|\n|\r)"
 
 

@@ -76,6 +76,39 @@ def test_a_pattern_with_umlauts_meets_windows_1252(open_tree: Open) -> None:
     assert result.drafts[1].content == "// prüft die Größe"
 
 
+LATIN = "eins\n// prüft die Größe\nint grösse = 1;\n".encode("cp1252")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"pattern": "Gr.{1,2}e", "regex": True},
+        {"pattern": "Gr[öo]ße", "regex": True},
+        {"pattern": r"pr\w+ die", "regex": True},
+        {"pattern": "GRÖßE", "ignore_case": True},
+        {"pattern": "PRÜFT die", "ignore_case": True},
+        {"pattern": "größe$", "regex": True, "ignore_case": True},
+    ],
+)
+@pytest.mark.parametrize("rest", [b"", "für UTF-8: Größer\n".encode() * 9], ids=["latin", "mixed"])
+def test_patterns_meet_the_letters_of_windows_1252(
+    open_tree: Open, asked: dict[str, object], rest: bytes
+) -> None:
+    """A dot, a class or a comparison without case meets characters; the bytes of an umlaut were none."""
+    tree = open_tree({"sub/a.cpp": LATIN + rest, "b.txt": "ß\n", "logo.bin": bytes(range(256)) * 9})
+    result = tree.search(asked | {"context": 0, "globs": ["*.cpp"]})
+    assert 2 in [p.line_start for p in result.drafts[0].places]
+    assert "// prüft die Größe" in [d.content for d in result.drafts[1:]] or rest
+    assert tree.search(asked | {"globs": ["*.py"]}).empty
+
+
+def test_lines_of_utf_8_are_not_read_another_way(open_tree: Open) -> None:
+    tree = open_tree({"a.txt": LATIN + "Größe\n".encode() * 3})
+    assert tree.search({"pattern": "GrÃ.", "regex": True}).empty
+    places = tree.search({"pattern": "Gr..e", "regex": True, "context": 0}).drafts[0].places
+    assert [p.line_start for p in places] == [2, 4, 5, 6]
+
+
 def test_two_lines_are_found_across_mixed_line_ends_and_counted_like_an_editor(open_tree: Open) -> None:
     """B22: LF, CRLF and CR in one file."""
     data = b"one\r\ntwo\rthree\nfour\r\nfive"
