@@ -1,20 +1,25 @@
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import multiprocessing
 import tarfile
 import unicodedata
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from viano_assets.case.assembler import load_case
+from viano_assets.case.compressed import Unpacked
 from viano_assets.case.intake import import_case
 from viano_assets.case.redaction import RULES
 from viano_assets.case.view import InputView
-from viano_assets.errors import PackageError
+from viano_assets.errors import InputError, PackageError
 from viano_assets.package.model import Change, Head
 from viano_assets.package.store import CheckpointStore
 
@@ -230,3 +235,43 @@ def test_a_text_with_a_stray_zero_or_the_zeros_of_a_crash_is_text(
 )
 def test_a_binary_file_stays_binary(store: CheckpointStore, tmp_path: Path, data: bytes) -> None:
     assert opened(store, tmp_path, "a.bin", data).files("diagnostics")[0].binary
+
+
+@pytest.mark.parametrize(
+    ("suffix", "packed"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)]
+)
+def test_a_rotated_log_is_opened(
+    store: CheckpointStore, tmp_path: Path, suffix: str, packed: Callable[[bytes], bytes]
+) -> None:
+    text = b"2031-01-01 10:00:00 INFO up, password=Hunter2hunter2\n" * 3
+    view = opened(store, tmp_path, f"logs__Server.log.1.{suffix}", packed(text))
+    (file,) = view.files("diagnostics")
+    assert (file.path, file.binary, file.redacted) == (f"logs/Server.log.1.{suffix}!/Server.log.1", False, 3)
+    assert file.member == f"logs/Server.log.1.{suffix}!Server.log.1"
+    assert view.read("diagnostics", file.path).startswith(b"2031-01-01 10:00:00 INFO up, password=REDACTED_")
+
+
+@pytest.mark.parametrize("damage", ["cut", "other"])
+def test_a_compressed_file_that_does_not_unpack_is_kept_and_named(
+    store: CheckpointStore, tmp_path: Path, damage: str
+) -> None:
+    data = gzip.compress(b"2031-01-01 INFO up\n" * 9_000) if damage == "cut" else b"this is no gzip file\n"
+    view = opened(store, tmp_path, "a.log.gz", data[:-20] if damage == "cut" else data)
+    assert [file.path for file in view.files("diagnostics")] == ["a.log.gz"]
+    assert (
+        "a.log.gz: archive in an archive cannot be read: it does not unpack" in view.notes("diagnostics")[0]
+    )
+
+
+def test_one_compressed_log_given_by_itself_is_opened(store: CheckpointStore, tmp_path: Path) -> None:
+    (tmp_path / "report.md").write_text(REPORT)
+    (tmp_path / "a.log.gz").write_bytes(gzip.compress(b"2031-01-01 INFO up\n"))
+    head = import_case(store, case_id="C", report=tmp_path / "report.md", diagnostics=tmp_path / "a.log.gz")
+    view = InputView.open(store, head, tmp_path / "cache")
+    assert [file.path for file in view.files("diagnostics")] == ["a.log.gz!/a.log"]
+
+
+def test_what_unpacks_to_more_than_the_limit_is_refused() -> None:
+    reader = Unpacked(gzip.GzipFile(fileobj=io.BytesIO(gzip.compress(bytes(1 << 20)))), "a.gz", 1000)
+    with pytest.raises(InputError, match="archive_too_big"):
+        reader.read(2000)

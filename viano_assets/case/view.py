@@ -6,8 +6,8 @@ in the view are line numbers in the raw file. The cache is derived: it may be de
 published by one rename, and two builders at once do no harm.
 
 Paths in the view are POSIX, in Unicode NFC and relative to the role's root; the single common top folder
-of a source archive is stripped. A member that is an archive itself (diagnostics only, one level) appears
-as a folder named after it with `!` appended.
+of a source archive is stripped. A member that is an archive itself, or one compressed file such as
+a rotated log (diagnostics only, one level), appears as a folder named after it with `!` appended.
 
 Binary files are copied as they are and marked: a reader that decodes them (SQLite, Parquet) passes every
 value through `InputView.redactor.cell`.
@@ -24,10 +24,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, BinaryIO, TypeAlias
+from typing import IO, Any, BinaryIO, Protocol, TypeAlias
 
 from viano_assets.canonical import canonical_json, sha256_hex, strict_loads
 from viano_assets.case.archives import is_archive_name, open_role_archive, view_name
+from viano_assets.case.compressed import is_compressed_name, unpacked
 from viano_assets.case.inputs import ROLES, Role, is_added, role_of
 from viano_assets.case.ports import ReadStore
 from viano_assets.case.redaction import EARLIER_RULES, RULES, Redactor
@@ -55,6 +56,12 @@ _DATA_IN_SOURCE = (
 
 Notify: TypeAlias = Callable[[str, int, int], None]
 """Progress: what is being done, how many bytes of how many."""
+
+
+class _Reads(Protocol):
+    """Where the bytes of a file come from."""
+
+    def read(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +325,8 @@ class _Extraction:
             with store.open(head, path) as content:
                 if is_archive_name(name):
                     self._archive(content, f"{place}/" if place else "", "")
+                elif self._role == "diagnostics" and is_compressed_name(name):
+                    self._nested(content, place or name, name)
                 else:
                     self._file(content, place or name, None)
             if self._role == "source" and not place:
@@ -332,7 +341,7 @@ class _Extraction:
                 path = prefix + view_name(entry.name)
                 if path in self._paths:
                     path = prefix + entry.name
-                nested = self._role == "diagnostics" and not member_prefix and is_archive_name(entry.name)
+                nested = self._role == "diagnostics" and not member_prefix and _is_packed_name(entry.name)
                 if nested and self._within_budget(entry.size, path):
                     self._nested(content, path, member_prefix + entry.name)
                 else:
@@ -355,7 +364,10 @@ class _Extraction:
             shutil.copyfileobj(content, target, 1 << 20)
         before = len(self._files)
         try:
-            self._archive(packed, f"{path}!/", f"{member}!")
+            if is_archive_name(path):
+                self._archive(packed, f"{path}!/", f"{member}!")
+            else:
+                self._compressed(packed, path, member)
         except InputError as error:
             for file in self._files[before:]:
                 (self._work / "files" / file.path).unlink(missing_ok=True)
@@ -366,7 +378,18 @@ class _Extraction:
         finally:
             packed.unlink(missing_ok=True)
 
-    def _file(self, content: IO[bytes], path: str, member: str | None) -> None:
+    def _compressed(self, packed: Path, path: str, member: str) -> None:
+        inner = PurePosixPath(path).stem
+        with unpacked(packed, path, _NESTED_BYTES - self._nested_bytes) as content:
+            try:
+                self._file(content, f"{path}!/{inner}", f"{member}!{inner}")
+            except InputError:
+                (self._work / "files" / f"{path}!" / inner).unlink(missing_ok=True)
+                (self._work / "files" / f"{path}!").rmdir()
+                raise
+            self._nested_bytes += content.count
+
+    def _file(self, content: _Reads, path: str, member: str | None) -> None:
         self._paths.add(path)
         target = self._work / "files" / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -390,7 +413,7 @@ class _Extraction:
             )
         )  # fmt: skip
 
-    def _redact(self, content: IO[bytes], piece: bytes, out: IO[bytes], path: str, encoding: str) -> int:
+    def _redact(self, content: _Reads, piece: bytes, out: IO[bytes], path: str, encoding: str) -> int:
         """Redact in pieces that end at line ends; return the number of changed lines."""
         wide = encoding.startswith("utf-16")
         codec = encoding if wide else "latin-1"
@@ -447,7 +470,7 @@ class _Extraction:
         self._files = [replace(file, path=file.path.removeprefix(f"{top}/")) for file in self._files]
 
 
-def _ahead(content: IO[bytes], piece: bytes) -> Iterator[bytes]:
+def _ahead(content: _Reads, piece: bytes) -> Iterator[bytes]:
     """Yield the first piece and the rest of a file, each next one unpacked while the last is worked on."""
     while piece and len(piece) < _PIECE:
         yield piece
@@ -457,6 +480,10 @@ def _ahead(content: IO[bytes], piece: bytes) -> Iterator[bytes]:
             coming = reader.submit(content.read, _PIECE)
             yield piece
             piece = coming.result()
+
+
+def _is_packed_name(name: str) -> bool:
+    return is_archive_name(name) or is_compressed_name(name)
 
 
 def _line_end(data: bytes, newline: bytes) -> int:

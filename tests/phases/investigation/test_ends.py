@@ -431,7 +431,7 @@ def test_an_empty_look_into_an_extract_tests_no_alternative(partial: frozenset[s
             for item in look["evidence"]
         ]
         if chosen == "H1" and found:
-            strong = {
+            strong: dict[str, Any] = {
                 "effect": "supports",
                 "requested": "strongly_supported",
                 "support": found[:1],
