@@ -8,7 +8,6 @@ of the corpora, and gives the same rows.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -16,10 +15,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-import duckdb
-
-from resources.index.asking import Answer, ask, check_current, fresh_views, view_sql
+from resources.index.asking import Answer, ask, check_current
 from resources.index.checking import check_files, check_present
+from resources.index.copying import copy_index
 from resources.index.layout import GRACE_S, Current, Layout, Rows, Segment, View
 from resources.index.merging import (
     JOURNAL_LIMIT,
@@ -354,36 +352,10 @@ class EvidenceIndex:
         """Copy the index into one self-contained DuckDB file.
 
         Raises:
-            InputError: `target_exists`, `target_not_writable`.
+            InputError: `target_exists`; `target_not_writable` with the reason.
+            PackageError: `index_damaged`, `index_outdated`.
         """
-        if target.exists():
-            raise InputError("target_exists", "the file exists", where=str(target), hint="name a new file")
-        work = target.with_name(f".{target.name}.{os.getpid()}")
-        root = self.layout.root.resolve()
-        try:
-            for view in fresh_views(self.layout):
-                check_files(root, view.sums())
-                work.unlink(missing_ok=True)
-                try:
-                    with duckdb.connect(work) as connection:
-                        for table in TABLES:
-                            select = view_sql(view, table, prefix=f"{root}/")
-                            connection.execute(f"CREATE TABLE {table} AS {select}")
-                    break
-                except duckdb.Error:
-                    check_files(root, view.sums())
-                    if not target.parent.is_dir():
-                        raise _not_writable(target) from None
-            os.link(work, target)
-        except FileExistsError:
-            raise InputError(
-                "target_exists", "the file exists", where=str(target), hint="name a new file"
-            ) from None
-        except OSError as error:
-            raise _not_writable(target) from error
-        finally:
-            work.unlink(missing_ok=True)
-        return target
+        return copy_index(self.layout, target)
 
 
 def _named(batch: Sequence[TableUnit]) -> list[tuple[str, Tables]]:
@@ -397,9 +369,3 @@ def _keys(store: CheckpointStore, case_id: str) -> list[str]:
     except VianoError:
         newest = 1
     return [CaseRevision(case_id, number).key for number in range(1, newest + 1)]
-
-
-def _not_writable(target: Path) -> InputError:
-    return InputError(
-        "target_not_writable", "the file cannot be written", where=str(target), hint="name another place"
-    )
