@@ -20,11 +20,12 @@ import duckdb
 
 from resources.tools.database.catalog import Catalog, Extent, NotApplied, SourceFile
 from resources.tools.database.ddl import TableShape
+from resources.tools.database.extents import script_extent
 from resources.tools.database.finish import Origin, finish
 from resources.tools.database.formats import Loaded, Target, load_csv, load_json, load_parquet, load_sqlite
 from resources.tools.database.manifest import Claim, claims_in_text
 from resources.tools.database.script import detect_dialect
-from resources.tools.database.sqlfile import ScriptLoader, ScriptReport, forget
+from resources.tools.database.sqlfile import ScriptLoader, forget
 from viano_assets.case.redaction import Redactor
 
 MAX_LISTED = 500
@@ -64,6 +65,7 @@ class _Build:
         self.listing: list[SourceFile] = []
         self.not_applied: list[NotApplied] = []
         self.shapes: dict[str, TableShape] = {}
+        self.touched: dict[str, str] = {}
         self._next = 0
 
     def physical(self) -> str:
@@ -83,6 +85,7 @@ class _Build:
             self._load(data)
             self.connection.execute("COMMIT")
         say(path="", at=0)
+        self._touch()
         self._read_manifests()
         self.connection.execute("BEGIN")
         tables = finish(self.connection, self.origins)
@@ -171,10 +174,21 @@ class _Build:
         self.not_applied.extend(report.not_applied)
         for sink in report.sinks:
             claims = [claim for claim in report.claims if claim.name.casefold() == sink.name.casefold()]
-            extent = _script_extent(report, sink.name)
+            extent = script_extent(report, sink)
             self.origins.append(Origin(sink, entry, data.input_path, data.input_sha256, extent, claims))
-        for shape in report.shapes.values():
+        for name in report.touched:
+            self.touched.setdefault(name, data.path)
+        for shape in report.shapes:
             self.shapes.setdefault(shape.name.casefold(), shape)
+            self.shapes.setdefault(f"{shape.space}.{shape.name}".casefold(), shape)
+
+    def _touch(self) -> None:
+        """A table that another file changes by statements which were not applied is no longer whole."""
+        for origin in self.origins:
+            path = self.touched.get(origin.sink.name.casefold())
+            if path is not None and origin.default.kind == "full":
+                basis = f"statements for it in {path} were not applied"
+                origin.default = Extent(kind="unknown", basis=basis)
 
     def _read_manifests(self) -> None:
         names = {origin.sink.name for origin in self.origins}
@@ -201,20 +215,6 @@ class _Build:
 
 
 _FIELDS = ("kind", "encoding", "input_path", "input_sha256")
-
-
-def _script_extent(report: ScriptReport, name: str) -> Extent:
-    created = {shape.name.casefold() for shape in report.shapes.values()}
-    if report.ended == "cut" and (report.cut_table is None or report.cut_table.casefold() == name.casefold()):
-        return Extent(kind="unknown", basis="the file ends inside this table")
-    if name.casefold() in report.touched:
-        return Extent(kind="unknown", basis="statements for it were not applied")
-    last = report.sinks[-1].name if report.sinks else None
-    if report.by_tool and report.ended != "closing line" and last == name:
-        return Extent(kind="unknown", basis="the dump lacks its closing line; this is its last table")
-    if name.casefold() in created:
-        return Extent(kind="full", basis="a dump with its own CREATE TABLE and no condition")
-    return Extent(kind="unknown", basis="rows without a CREATE TABLE")
 
 
 def _creators_first(data: DataFile) -> tuple[int, str]:

@@ -17,12 +17,17 @@ class _Frozen(BaseModel):
 
 
 class Column(_Frozen):
-    """One column: DuckDB type, the type as declared by the source (None when inferred), its comment."""
+    """One column: DuckDB type, the type as declared by the source (None when inferred), its comment.
+
+    `doubt` says why some NULLs of it are no NULLs of the source: rows came without a value, and only the
+    server knew what they got.
+    """
 
     name: str
     type: str
     declared: str | None = None
     comment: str | None = None
+    doubt: str | None = None
 
 
 class ForeignKey(_Frozen):
@@ -49,12 +54,15 @@ class Extent(_Frozen):
 class Table(_Frozen):
     """One loaded table.
 
+    `space` is the schema or database that its script names; it is part of the name only when the case holds
+    tables of that name from several.
     `of` names the table this is another copy of (a second file with rows of the same table); `conflicts`
     counts keys whose rows differ between the copies: none of them wins. `flags` are load remarks, for
     example a column kept as text because a value did not fit its type.
     """
 
     name: str
+    space: str = ""
     of: str | None = None
     path: str
     input_path: str
@@ -74,6 +82,17 @@ class Table(_Frozen):
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns in order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def plain(self) -> str:
+        """Name without the schema that keeps it apart."""
+        prefix = f"{self.space}."
+        return self.name[len(prefix) :] if self.space and self.name.startswith(prefix) else self.name
+
+    @property
+    def doubtful(self) -> tuple[str, ...]:
+        """Columns whose NULLs are not all NULLs of the source."""
+        return tuple(column.name for column in self.columns if column.doubt is not None)
 
 
 class NotApplied(_Frozen):

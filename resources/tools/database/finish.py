@@ -6,15 +6,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from resources.tools.database.catalog import Extent, SourceFile, Table
+import duckdb
+
+from resources.tools.database.catalog import Extent, ForeignKey, SourceFile, Table
 from resources.tools.database.manifest import Claim, judge
 from resources.tools.database.naming import quote
+from resources.tools.database.register import folded_space
 from resources.tools.database.sink import TableSink
-
-if TYPE_CHECKING:
-    import duckdb
 
 _KEY_NAME = re.compile(r"(?:^|_)(?:id|guid|uuid|entry|key|no|nr|code|name)$|^id_", re.IGNORECASE)
 _ORDER = {"full": 0, "filtered": 1, "unknown": 2}
@@ -39,19 +39,29 @@ def finish(connection: duckdb.DuckDBPyConnection, origins: Sequence[Origin]) -> 
     get `name__2`, …; none overrides another.
     """
     tables: list[Table] = []
+    named = _names(origins)
     groups: dict[str, list[tuple[Origin, Extent]]] = {}
     for origin in origins:
         origin.sink.infer_types()
-        extent = judge(origin.claims, origin.sink.rows, origin.default)
-        groups.setdefault(origin.sink.name.casefold(), []).append((origin, extent))
+        repeated = _repeated(connection, origin.sink)
+        default = origin.default
+        if repeated:
+            text = f"{repeated} rows share the key of another, so the rows are not those of one table"
+            origin.sink.flag(text)
+            default = Extent(kind="unknown", basis=text)
+        extent = judge(origin.claims, origin.sink.rows, default)
+        if repeated and extent.kind == "full":
+            extent = default
+        groups.setdefault(named[id(origin)].casefold(), []).append((origin, extent))
     taken: set[str] = set(groups)
     for folded in sorted(groups):
         group = sorted(
             groups[folded], key=lambda pair: (_ORDER[pair[1].kind], -pair[0].sink.rows, pair[0].file.path)
         )
+        plain = named[id(group[0][0])]
         main: Table | None = None
         for number, (origin, extent) in enumerate(group, 1):
-            name = origin.sink.name if number == 1 else _free(f"{group[0][0].sink.name}__{number}", taken)
+            name = named[id(origin)] if number == 1 else _free(f"{plain}__{number}", taken)
             connection.execute(f"ALTER TABLE {quote(origin.sink.physical)} RENAME TO {quote(name)}")
             origin.sink.physical = name
             table = _table(connection, origin, extent, name, None if main is None else main.name)
@@ -59,7 +69,65 @@ def finish(connection: duckdb.DuckDBPyConnection, origins: Sequence[Origin]) -> 
                 table = table.model_copy(update={"conflicts": _conflicts(connection, main, table)})
             main = main or table
             tables.append(table)
-    return tuple(sorted(tables, key=lambda table: table.name))
+    return _references(tuple(sorted(tables, key=lambda table: table.name)))
+
+
+def _names(origins: Sequence[Origin]) -> dict[int, str]:
+    """Name the tables: with their schema where tables of one name come from several schemas."""
+    spaces: dict[str, set[str]] = {}
+    twice: dict[str, set[tuple[str, str]]] = {}
+    for origin in origins:
+        folded, space = origin.sink.name.casefold(), folded_space(origin.sink.space)
+        if origin.file.format == "script":
+            spaces.setdefault(folded, set()).add(space)
+            twice.setdefault(f"{origin.file.path}\n{folded}", set()).add((space, folded))
+    apart = {
+        folded
+        for folded, found in spaces.items()
+        if len(found - {""}) > 1 or any(len(t) > 1 for key, t in twice.items() if key.endswith(f"\n{folded}"))
+    }
+    return {
+        id(origin): f"{origin.sink.space}.{origin.sink.name}"
+        if origin.sink.name.casefold() in apart and origin.sink.space
+        else origin.sink.name
+        for origin in origins
+    }
+
+
+def _references(tables: tuple[Table, ...]) -> tuple[Table, ...]:
+    """Let declared keys name the tables as they are called here."""
+    known = {
+        (folded_space(table.space), table.plain.casefold()): table.name for table in tables if not table.of
+    }
+
+    def settled(table: Table, key: ForeignKey) -> ForeignKey:
+        space, _, plain = key.table.rpartition(".")
+        wanted = folded_space(space or table.space)
+        return key.model_copy(update={"table": known.get((wanted, plain.casefold()), plain)})
+
+    return tuple(
+        table.model_copy(update={"foreign_keys": tuple(settled(table, key) for key in table.foreign_keys)})
+        for table in tables
+    )
+
+
+def _repeated(connection: duckdb.DuckDBPyConnection, sink: TableSink) -> int:
+    """Count the rows whose declared key another row has too."""
+    names = {name.casefold(): name for name in sink.names}
+    key = [names.get(part.casefold()) for part in sink.primary_key]
+    if not key or None in key:
+        return 0
+    listed = ", ".join(quote(str(name)) for name in key)
+    present = " AND ".join(f"{quote(str(name))} IS NOT NULL" for name in key)
+    try:
+        row = connection.execute(
+            f"SELECT (SELECT count(*) FROM {quote(sink.physical)} WHERE {present}) - count(*) "
+            f"FROM (SELECT DISTINCT {listed} FROM {quote(sink.physical)} WHERE {present})"
+        ).fetchone()
+    except duckdb.OutOfMemoryException:
+        sink.flag("whether its key is unique was not checked: too many rows")
+        return 0
+    return int(row[0]) if row else 0
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -77,6 +145,7 @@ def _table(
     counted = connection.execute(f"SELECT count(*) FROM {quote(name)}").fetchone()
     return Table(
         name=name,
+        space=origin.sink.space,
         of=of,
         path=origin.file.path,
         input_path=origin.input_path,

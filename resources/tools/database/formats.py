@@ -235,7 +235,7 @@ def load_sqlite(target: Target, file: Path, redact: Redact) -> Loaded:
 def _sqlite_table(
     target: Target, connection: sqlite3.Connection, name: str, sql: str, redact: Redact
 ) -> TableSink:
-    shape = parse_create(sql)
+    shape = parse_create(sql, sqlite=True, backslash=False)
     quoted = '"' + name.replace('"', '""') + '"'
     cursor = connection.execute(f"SELECT * FROM {quoted}")  # noqa: S608 - a quoted name of its own schema
     names = [str(part[0]) for part in cursor.description]

@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from resources.tools.database.catalog import Catalog, Table
+from resources.tools.database.compare import is_numeric
 from resources.tools.database.naming import quote
-from resources.tools.database.rows import column_of, is_numeric
+from resources.tools.database.rows import column_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -123,7 +124,7 @@ class Links:
             if column.name in table.primary_key or is_numeric(column.type) != is_numeric(lead[1]):
                 continue
             same = column.name.casefold() == lead[0].casefold() and lead[0].casefold() not in _GENERIC
-            if not (same or (_stem(column.name) and _means(column.name, child.name))):
+            if not (same or (_stem(column.name) and _means(column.name, child.plain))):
                 continue
             share = self._containment(connection, table, column.name, child, lead[0])
             if share is not None and share >= GROUPED:
@@ -139,7 +140,9 @@ class Links:
         }
         target = parent.primary_key[0] if len(parent.primary_key) == 1 else None
         for column in child.columns:
-            aim = declared.get(column.name.casefold()) or self._named(child, column.name, parent, target)
+            apart = child.space != parent.space and bool(child.space and parent.space)
+            named = None if apart else self._named(child, column.name, parent, target)
+            aim = declared.get(column.name.casefold()) or named
             place = column_of(parent, aim) if aim else None
             if place is None or (child.name == parent.name and place[0] == column.name):
                 continue
@@ -159,13 +162,13 @@ class Links:
         if same and child.name != parent.name:
             return target
         return (
-            target if _means(column, parent.name) and (child.name != parent.name or _stem(column)) else None
+            target if _means(column, parent.plain) and (child.name != parent.name or _stem(column)) else None
         )
 
     def _needed(self, child: Table, column: str, parent: Table) -> float:
         if parent.extent.kind != "full" or child.extent.kind != "full":
-            return 0.0 if _stem(column) == words(parent.name) else 0.5
-        return 0.8 if _stem(column) == words(parent.name) else CONTAINMENT
+            return 0.0 if _stem(column) == words(parent.plain) else 0.5
+        return 0.8 if _stem(column) == words(parent.plain) else CONTAINMENT
 
     def _containment(
         self, connection: duckdb.DuckDBPyConnection, child: Table, column: str, parent: Table, target: str

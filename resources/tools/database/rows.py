@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from resources.tools.contract import Arguments, compact
-from resources.tools.database.catalog import Table
+from resources.tools.database.catalog import Column, Table
 from resources.tools.database.cells import encode_cell
+from resources.tools.database.compare import (
+    Filter,
+    Scalar,
+    all_of,
+    any_of,
+    comparison,
+    has_bits,
+    is_numeric,
+    text_value,
+)
 from resources.tools.database.naming import quote
 from viano_assets.evidence.model import Completeness, Draft, Location, Provenance
 
 if TYPE_CHECKING:
     import duckdb
-
-Scalar = str | int | float | bool
-NUMERIC = (
-    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL",
-    "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
-)  # fmt: skip
 
 
 class Condition(Arguments):
@@ -38,13 +42,6 @@ class Condition(Arguments):
         return self
 
 
-class Filter(NamedTuple):
-    """A WHERE clause with its parameters."""
-
-    sql: str
-    values: list[Any]
-
-
 class Row(NamedTuple):
     """One row: JSON cells by column, in column order."""
 
@@ -53,8 +50,10 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> dict[str, str]:
-        """Key columns (all columns when the table has no key) to their values as text."""
-        names = self.table.primary_key or self.table.column_names
+        """Key columns (all columns when the row has no key) to their values as text."""
+        names = self.table.primary_key
+        if not names or any(self.cells.get(name) is None for name in names):
+            names = self.table.column_names
         return {name: text_of(self.cells[name]) for name in names if self.cells.get(name) is not None}
 
 
@@ -63,59 +62,60 @@ def text_of(cell: Any) -> str:
     return cell if isinstance(cell, str) else compact(cell)
 
 
-def is_numeric(kind: str) -> bool:
-    """Say whether a DuckDB type holds numbers."""
-    return kind.startswith(NUMERIC)
+def find_column(table: Table, name: str) -> Column | None:
+    """Return a column, found regardless of letter case."""
+    for column in table.columns:
+        if column.name == name:
+            return column
+    folded = name.casefold()
+    return next((column for column in table.columns if column.name.casefold() == folded), None)
 
 
 def column_of(table: Table, name: str) -> tuple[str, str] | None:
     """Return the exact name and type of a column, found regardless of letter case."""
-    for column in table.columns:
-        if column.name == name:
-            return column.name, column.type
-    folded = name.casefold()
-    return next(((c.name, c.type) for c in table.columns if c.name.casefold() == folded), None)
-
-
-def _comparison(name: str, kind: str, op: str, value: Any) -> Filter:
-    column = quote(name)
-    if is_numeric(kind) and not isinstance(value, str):
-        return Filter(f"{column} {op} ?", [value])
-    if is_numeric(kind):
-        return Filter(f"{column} {op} TRY_CAST(? AS {kind})", [value])
-    return Filter(f"{column}::VARCHAR {op} ?", [text_of(value)])
+    column = find_column(table, name)
+    return None if column is None else (column.name, column.type)
 
 
 def where(table: Table, conditions: Iterable[Condition]) -> Filter | str:
     """Translate conditions; a text says which one does not fit the table."""
-    parts: list[str] = []
-    values: list[Any] = []
+    parts: list[Filter] = []
     for condition in conditions:
-        found = column_of(table, condition.column)
-        if found is None:
+        column = find_column(table, condition.column)
+        if column is None:
             return f"table {table.name} has no column {condition.column}"
-        made = _one(found[0], found[1], condition)
+        made = _one(column, condition)
         if isinstance(made, str):
             return made
-        parts.append(made.sql)
-        values.extend(made.values)
-    return Filter(" AND ".join(parts) or "true", values)
+        parts.append(_doubted(column, made))
+    return all_of(parts)
 
 
-def _one(name: str, kind: str, condition: Condition) -> Filter | str:
-    column, value, op = quote(name), condition.value, condition.op
+def _doubted(column: Column, made: Filter) -> Filter:
+    """Rows whose value only the server knew cannot be judged."""
+    if column.doubt is None:
+        return made
+    missing = f"{quote(column.name)} IS NULL"
+    return made._replace(
+        undecided=f"({made.undecided}) OR {missing}" if made.undecided else missing,
+        reason=f"{column.name}: {column.doubt}",
+    )
+
+
+def _one(column: Column, condition: Condition) -> Filter | str:
+    name, value, op = quote(column.name), condition.value, condition.op
     if op in {"is_null", "not_null"}:
-        return Filter(f"{column} IS {'NOT ' if op == 'not_null' else ''}NULL", [])
+        return Filter(f"{name} IS {'NOT ' if op == 'not_null' else ''}NULL", [])
     if isinstance(value, list) != (op == "in") or value is None or value == []:
-        return f"{name}: `in` needs a list, every other comparison one value"
+        return f"{column.name}: `in` needs a list, every other comparison one value"
     if isinstance(value, list):
-        each = [_comparison(name, kind, "=", item) for item in value]
-        return Filter("(" + " OR ".join(f.sql for f in each) + ")", [v for f in each for v in f.values])
+        each = [comparison(column, "=", item) for item in value]
+        return any_of([found for found in each if isinstance(found, Filter)])
     if op == "like":
-        return Filter(f"{column}::VARCHAR ILIKE ?", [text_of(value)])
+        return Filter(f"{name}::VARCHAR ILIKE ?", [text_value(value)])
     if op == "has_bits":
-        return Filter(f"(TRY_CAST({column} AS BIGINT) & ?) = ?", [int(value), int(value)])
-    return _comparison(name, kind, op, value)
+        return has_bits(column, int(value))
+    return comparison(column, op, value)
 
 
 def key_filter(table: Table, key: Mapping[str, Scalar]) -> Filter | str:
@@ -148,9 +148,27 @@ def count(connection: duckdb.DuckDBPyConnection, table: Table, condition: Filter
     return int(row[0]) if row else 0
 
 
-def completeness(tables: Iterable[Table]) -> Completeness:
-    """Complete only when every table is full and no copy contradicts it."""
-    whole = all(table.extent.kind == "full" and not table.conflicts for table in tables)
+def undecided(connection: duckdb.DuckDBPyConnection, table: Table, condition: Filter) -> int:
+    """Count the rows that a condition could not judge and that might be meant."""
+    if not condition.undecided:
+        return 0
+    return count(connection, table, Filter(condition.undecided, condition.values))
+
+
+def completeness(tables: Iterable[Table], columns: Iterable[str] | None = None) -> Completeness:
+    """Complete only when every table is full, no copy contradicts it, and what is looked at is known.
+
+    Args:
+        tables: what was looked at.
+        columns: those the look depends on; None is all, because a link or a value may stand in any.
+    """
+    names = None if columns is None else {name.casefold() for name in columns}
+    whole = all(
+        table.extent.kind == "full"
+        and not table.conflicts
+        and not any(names is None or name.casefold() in names for name in table.doubtful)
+        for table in tables
+    )
     return Completeness.COMPLETE if whole else Completeness.PARTIAL
 
 
@@ -178,15 +196,20 @@ def location(table: Table, key: Mapping[str, str] | None = None, column: str | N
 def row_draft(row: Row) -> Draft:
     """Return one row as evidence."""
     table = row.table
+    doubts = {column.name: column.doubt for column in table.columns if column.doubt is not None}
+    shown = {
+        name: {"unknown": doubts[name]} if cell is None and name in doubts else cell
+        for name, cell in row.cells.items()
+    }
     return Draft(
-        content=compact({"table": table.name, "row": row.cells}),
+        content=compact({"table": table.name, "row": shown}),
         provenance=Provenance(
             kind="row",
             input_path=table.input_path,
             input_sha256=table.input_sha256,
             location=location(table, row.key),
         ),
-        completeness=completeness([table]),
+        completeness=completeness([table], ()),
     )
 
 

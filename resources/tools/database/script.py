@@ -22,6 +22,9 @@ _DELIMITER = re.compile(rb"DELIMITER[ \t]+(\S+)[^\n]*\n?", re.IGNORECASE)
 _PSQL = re.compile(rb"\\[a-z][^\n]*\n?")
 _AFTER = re.compile(rb"\s*+([,;]?)")
 _COPY_PIECE = 4_000_000
+NO_ROWS = b"\\."
+"""Body of a COPY that says it has no rows."""
+
 _POSTGRES = re.compile(
     rb"PostgreSQL database dump|^SET search_path|standard_conforming_strings|FROM stdin;", re.MULTILINE
 )
@@ -66,15 +69,17 @@ class Statement:
     """One piece of a script.
 
     kind: `insert` (literal rows, `body` holds up to 4,000 of them, several pieces per statement), `copy`
-    (PostgreSQL text rows), `comment`, `conditional` (a MySQL `/*!…*/`), `block` (a DELIMITER section),
+    (PostgreSQL text rows, empty when there are none), `meta` (a line of psql), `comment`,
+    `conditional` (a MySQL `/*!…*/`), `block` (a DELIMITER section),
     `other` (anything else, whole), `cut` (the script ends inside a statement).
     """
 
-    kind: Literal["insert", "copy", "comment", "conditional", "block", "other", "cut"]
+    kind: Literal["insert", "copy", "meta", "comment", "conditional", "block", "other", "cut"]
     start: int
     body: bytes
     table: str = ""
     columns: tuple[str, ...] | None = None
+    space: str = ""
 
 
 def plain_name(raw: bytes | str) -> str:
@@ -82,10 +87,19 @@ def plain_name(raw: bytes | str) -> str:
     text = raw.decode("utf-8", errors="replace") if isinstance(raw, bytes) else raw
     parts = re.findall(r"`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|\[[^\]]+\]|[\w$]+", text)
     name = parts[-1] if parts else text.strip()
-    if name[0] in '`"[':
+    if name[:1] and name[0] in '`"[':
         quote = name[-1]
         name = name[1:-1].replace(quote * 2, quote)
     return name
+
+
+def space_of(raw: bytes | str) -> str:
+    """Return the schema or database of a qualified SQL name as written, empty when it has none."""
+    text = raw.decode("utf-8", errors="replace") if isinstance(raw, bytes) else raw
+    if "." not in text:
+        return ""
+    parts = re.findall(r"`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|\[[^\]]+\]|[\w$]+", text)
+    return ".".join(plain_name(part) for part in parts[:-1])
 
 
 def detect_dialect(head: bytes) -> Dialect:
@@ -153,6 +167,7 @@ class _Scanner:
             yield self._block(mark)
         elif first[:1] == b"\\" and (meta := _PSQL.match(self.data, start)):
             self.at = meta.end()
+            yield Statement("meta", start, meta.group())
         else:
             yield self._other()
 
@@ -179,29 +194,37 @@ class _Scanner:
             yield self._other()
             return
         table, columns = plain_name(head.group(1)), _columns(head.group(2))
+        space = space_of(head.group(1))
         for begin, end in spans:
-            yield Statement("insert", begin, self.data[begin:end], table, columns)
+            yield Statement("insert", begin, self.data[begin:end], table, columns, space)
         self.at = cursor
         if cut:
-            yield Statement("cut", start, b"", table)
+            yield Statement("cut", start, b"", table, space=space)
 
     def _copy(self, head: re.Match[bytes]) -> Iterator[Statement]:
         start, cursor = self.at, head.end()
         table, columns = plain_name(head.group(1)), _columns(head.group(2))
+        space = space_of(head.group(1))
+        if columns == ("",):
+            columns = None
         empty = self.data[cursor : cursor + 2] == b"\\."
         end = cursor if empty else self.data.find(b"\n\\.", cursor)
         stop = self.size if end < 0 else end
+        if cursor == stop and not empty and end >= 0:
+            yield Statement("copy", cursor, b"", table, columns, space)
         while cursor < stop:
             upto = (
                 stop if stop - cursor <= _COPY_PIECE else self.data.rfind(b"\n", cursor, cursor + _COPY_PIECE)
             )
             upto = stop if upto <= cursor else upto
-            yield Statement("copy", cursor, self.data[cursor:upto].rstrip(b"\r"), table, columns)
+            yield Statement("copy", cursor, self.data[cursor:upto].rstrip(b"\r"), table, columns, space)
             cursor = upto + 1
         if end < 0:
             self.at = self.size
-            yield Statement("cut", start, b"", table)
+            yield Statement("cut", start, b"", table, space=space)
             return
+        if empty:
+            yield Statement("copy", start, NO_ROWS, table, columns, space)
         line = self.data.find(b"\n", end + 1)
         self.at = self.size if line < 0 else line + 1
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from resources.tools.contract import compact
 from resources.tools.database.catalog import Catalog, Table
 from resources.tools.database.cells import encode_cell
+from resources.tools.database.compare import is_numeric
 from resources.tools.database.links import Link, Links
 from resources.tools.database.naming import quote
 from resources.tools.database.rows import (
     Row,
     completeness,
     fetch,
-    is_numeric,
     location,
     row_draft,
     scope,
@@ -425,7 +425,7 @@ def _absent(finding: Finding) -> Draft:
             input_sha256=table.input_sha256,
             location=location(table, finding.missing),
         ),
-        completeness=completeness([table]),
+        completeness=completeness([table], finding.missing),
     )
 
 

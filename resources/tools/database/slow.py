@@ -10,14 +10,19 @@ are translated.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from resources.tools.database.naming import quote
+from resources.tools.database.register import Register
 from resources.tools.database.script import Dialect, strings_of
 from resources.tools.database.sink import TableSink
 
 MAX_STATEMENTS = 20_000
 """Most statements of one import that take this path; it is counted, not timed, so that it is repeatable."""
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 _SET = re.compile(r"SET\s+(@\w+)\s*:?=\s*([^;]+?)\s*;?\s*$", re.IGNORECASE | re.DOTALL)
 _VARIABLE = re.compile(r"@\w+")
@@ -44,8 +49,11 @@ class SlowPath:
         self._variables[found.group(1).upper()] = f"({self._substitute(found.group(2))})"
         return True
 
-    def apply(self, text: str, tables: Mapping[str, TableSink]) -> str | None:
-        """Execute one statement outside any transaction; return why it was not applied, or None."""
+    def apply(self, text: str, tables: Register, touch: Callable[[TableSink], None]) -> str | None:
+        """Execute one statement outside any transaction; return why it was not applied, or None.
+
+        `touch` is told of the table that it changed.
+        """
         if self.used >= MAX_STATEMENTS:
             return f"more than {MAX_STATEMENTS} statements that are not literal rows"
         if len(text) > _MAX_TEXT:
@@ -54,7 +62,7 @@ class SlowPath:
         if kind is None:
             return "not a data statement"
         self.used += 1
-        return self._translated(text, kind, tables)
+        return self._translated(text, kind, tables, touch)
 
     def _substitute(self, text: str) -> str:
         if "@" not in text:
@@ -64,7 +72,9 @@ class SlowPath:
     def _value(self, match: re.Match[str]) -> str:
         return self._variables.get(match.group().upper(), match.group())
 
-    def _translated(self, text: str, kind: re.Match[str], tables: Mapping[str, TableSink]) -> str | None:
+    def _translated(
+        self, text: str, kind: re.Match[str], tables: Register, touch: Callable[[TableSink], None]
+    ) -> str | None:
         import sqlglot  # noqa: PLC0415 - heavy, and most scripts never come here
         from sqlglot import exp  # noqa: PLC0415
 
@@ -83,16 +93,36 @@ class SlowPath:
             return "cannot be translated: unresolved variable or unknown form"
         if tree.args.get("conflict"):
             return "needs the server's key rules (ON DUPLICATE KEY)"
-        target = tree.find(exp.Table)
+        own: TableSink | None = None
         for table in tree.find_all(exp.Table):
-            sink = tables.get(table.name.casefold())
+            space = ".".join(part for part in (table.catalog, table.db) if part)
+            sink = tables.find(space, table.name, rows=own is None)
             if sink is None or not isinstance(table.this, exp.Identifier):
                 return f"table {table.name or '(function)'} is not created by this file"
+            own = own or sink
             table.set("this", exp.to_identifier(sink.physical, quoted=True))
             table.set("db", None)
-        sink = next(s for s in tables.values() if target is not None and s.physical == target.name)
+            table.set("catalog", None)
+        if own is None:
+            return "cannot be translated: no table"
         merge = "replace" if verb == "REPLACE" else "ignore" if ignore else None
-        return _execute(sink, tree.sql(dialect="duckdb"), merge)
+        failed = _execute(own, tree.sql(dialect="duckdb"), merge)
+        if failed is None:
+            touch(own)
+            if isinstance(tree, exp.Insert):
+                _left_out(own, tree)
+        return failed
+
+
+def _left_out(sink: TableSink, insert: exp.Insert) -> None:
+    """Note the columns for which an INSERT gave no value, or the word DEFAULT."""
+    from sqlglot import exp  # noqa: PLC0415
+
+    given = {item.name.casefold() for item in insert.this.expressions} if insert.this.expressions else None
+    words = any(column.name.upper() == "DEFAULT" for column in insert.find_all(exp.Column, exp.Var))
+    for name in sink.names:
+        if words or (given is not None and name.casefold() not in given):
+            sink.left_out(name)
 
 
 def _execute(sink: TableSink, sql: str, merge: str | None) -> str | None:
@@ -113,7 +143,7 @@ def _execute(sink: TableSink, sql: str, merge: str | None) -> str | None:
 def _merge(sink: TableSink, sql: str, merge: str) -> None:
     connection, table = sink.connection, quote(sink.physical)
     same = " AND ".join(f"{table}.{quote(key)} = _new.{quote(key)}" for key in sink.primary_key)
-    connection.execute(f"CREATE TABLE _new AS SELECT * FROM {table} LIMIT 0")
+    sink.create("_new")
     connection.execute(sql.replace(table, "_new", 1))
     if merge == "replace":
         connection.execute(f"DELETE FROM {table} USING _new WHERE {same}")

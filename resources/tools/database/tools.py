@@ -12,20 +12,20 @@ from resources.tools.contract import Arguments, compact, nothing, spec, unavaila
 from resources.tools.database.bridge import Around, Bridge
 from resources.tools.database.catalog import Table
 from resources.tools.database.cells import is_void
+from resources.tools.database.compare import Filter, Scalar, comparison
 from resources.tools.database.links import Links
 from resources.tools.database.naming import quote
 from resources.tools.database.rows import (
     RowsArguments,
-    Scalar,
     completeness,
     count,
     extent_of,
     fetch,
-    is_numeric,
     key_filter,
     location,
     row_draft,
     scope,
+    undecided,
     where,
 )
 from resources.tools.database.sandbox import DEADLINE_S, select
@@ -176,13 +176,16 @@ class DatabaseTools:
 
     def _no_table(self, tool: str, arguments: Mapping[str, Any], name: str) -> ToolResult:
         known = self.snapshot.catalog.tables if self.snapshot else ()
+        several = [table.name for table in known if table.plain.casefold() == name.casefold()]
         return nothing(
             tool,
             arguments,
             {"tables_shipped": len(known)},
             Completeness.PARTIAL,
-            f"no table {name} was shipped; whether the database has it is not known",
-            cause="table_not_shipped",
+            f"no table {name} was shipped; whether the database has it is not known"
+            if not several
+            else f"several schemas have a table {name}: {', '.join(several)}; ask for one of them",
+            cause="table_ambiguous" if several else "table_not_shipped",
             location=Location(table=name),
         )
 
@@ -242,15 +245,32 @@ class DatabaseTools:
         with snapshot.connect(self._seconds) as connection:
             rows = fetch(connection, table, condition, asked.limit + 1)
             total = len(rows) if len(rows) <= asked.limit else count(connection, table, condition)
+            open_rows = undecided(connection, table, condition)
         if not rows:
-            return self._absent_rows("db.rows", arguments, table)
-        state = completeness([table]) if total <= asked.limit else Completeness.TRUNCATED
+            return self._absent_rows("db.rows", arguments, table, condition, open_rows)
         drafts = [row_draft(row) for row in rows[: asked.limit]]
-        looked = {**scope([table]), "matching_rows": total, "shown": len(drafts)}
-        return _found("db.rows", arguments, looked, state, drafts, "row_cap" if total > asked.limit else None)
+        looked = {
+            **scope([table]),
+            "matching_rows": total,
+            "shown": len(drafts),
+            **_open(condition, open_rows),
+        }
+        if total > asked.limit:
+            return _found("db.rows", arguments, looked, Completeness.TRUNCATED, drafts, "row_cap")
+        state = Completeness.PARTIAL if open_rows else completeness([table], ())
+        return _found("db.rows", arguments, looked, state, drafts, "rows_undecided" if open_rows else None)
 
-    def _absent_rows(self, tool: str, arguments: Mapping[str, Any], table: Table) -> ToolResult:
-        state = completeness([table])
+    def _absent_rows(
+        self, tool: str, arguments: Mapping[str, Any], table: Table, condition: Filter, open_rows: int
+    ) -> ToolResult:
+        state = completeness([table], ())
+        if state is Completeness.COMPLETE and open_rows:
+            return nothing(
+                tool, arguments, {**scope([table]), **_open(condition, open_rows)}, Completeness.PARTIAL,
+                f"no row of {table.name} surely fits, and {open_rows} cannot be judged: {condition.reason}",
+                cause="rows_undecided", location=location(table),
+                origin=(table.input_path, table.input_sha256),
+            )  # fmt: skip
         where_ = "in the table" if state is Completeness.COMPLETE else "in the extract that was shipped"
         key = {k: str(v) for k, v in arguments.get("key", {}).items()}
         return nothing(
@@ -309,7 +329,8 @@ class DatabaseTools:
         with snapshot.connect(self._seconds) as connection:
             rows = fetch(connection, table, condition, 1)
             if not rows:
-                return self._absent_rows("db.neighbours", arguments, table)
+                open_rows = undecided(connection, table, condition)
+                return self._absent_rows("db.neighbours", arguments, table, condition, open_rows)
             around = Around(snapshot, self._links, self._bridge)
             found = around.of(connection, rows[0], asked.limit)
         drafts = [found.summary, row_draft(rows[0]), *found.rows]
@@ -327,7 +348,8 @@ class DatabaseTools:
         with snapshot.connect(self._seconds) as connection:
             rows = fetch(connection, table, condition, 1)
             if not rows:
-                return self._absent_rows("db.siblings", arguments, table)
+                open_rows = undecided(connection, table, condition)
+                return self._absent_rows("db.siblings", arguments, table, condition, open_rows)
             found = compare(connection, snapshot.catalog, self._links, rows[0], asked.limit)
         return _found("db.siblings", arguments, scope(found.tables), completeness(found.tables), found.drafts)
 
@@ -407,24 +429,23 @@ def _one_input(tables: list[Table] | tuple[Table, ...]) -> dict[str, Any]:
 
 def _holding(connection: Any, table: Table, asked: IdArguments) -> list[tuple[str, int]]:
     """Count, in one scan, the rows of each column that hold the id."""
-    text = str(asked.id)
-    number = int(text) if text.lstrip("-").isdigit() and len(text) < 19 else None
     parts: list[str] = []
     names: list[str] = []
-    values: list[str | int] = []
+    values: list[Any] = []
     for column in table.columns:
         if asked.column_like and asked.column_like.casefold() not in column.name.casefold():
             continue
-        if is_numeric(column.type):
-            if number is None:
-                continue
-            parts.append(f"count(*) FILTER ({quote(column.name)} = ?)")
-            values.append(number)
-        else:
-            parts.append(f"count(*) FILTER ({quote(column.name)}::VARCHAR = ?)")
-            values.append(text)
+        found = comparison(column, "=", asked.id)
+        if isinstance(found, str) or found.sql == "false":
+            continue
+        parts.append(f"count(*) FILTER ({found.sql})")
+        values.extend(found.values)
         names.append(column.name)
     if not parts:
         return []
     row = connection.execute(f"SELECT {', '.join(parts)} FROM {quote(table.name)}", values).fetchone()
     return [(name, int(n)) for name, n in zip(names, row, strict=True) if n]
+
+
+def _open(condition: Filter, rows: int) -> dict[str, Any]:
+    return {"undecided_rows": rows, "undecided": condition.reason} if rows else {}

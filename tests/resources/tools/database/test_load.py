@@ -50,9 +50,9 @@ def quirks(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 def test_quirks_of_a_dump_are_read_exactly(quirks: Snapshot) -> None:
     assert rows_of(quirks, "crane") == [
-        (1, "a;b -- c", None, None, None, None),
-        (2, "x),(y's \\", None, None, None, None),
-        (3, "NULL", None, None, None, None),
+        (1, "a;b -- c", "0000-00-00 00:00:00", None, None, None),
+        (2, "x),(y's \\", "0000-00-00 00:00:00", None, None, None),
+        (3, "NULL", "0000-00-00 00:00:00", None, None, None),
         (4, None, "0000-00-00 00:00:00", "0x00FF", 18446744073709551615, "\0\x1a"),
         (5, "Bär", "2031-04-01 00:00:00", "0x4127", 0, None),
     ]
