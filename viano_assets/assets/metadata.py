@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -63,8 +63,9 @@ def failing() -> Iterator[None]:
 def to_metadata(values: Mapping[str, Any]) -> dict[str, dg.MetadataValue[Any]]:
     """Turn plain values into metadata entries.
 
-    Text that starts with a Markdown heading is taken as our own Markdown; a dict or list becomes JSON;
-    `bytes` are a PNG picture; NaN and infinities become "no data".
+    Text that starts with a Markdown heading is taken as our own Markdown; a list of flat records with the
+    same names becomes a table, any other list or a dict JSON; `bytes` are a PNG picture; NaN and infinities
+    become "no data".
     """
     entries: dict[str, dg.MetadataValue[Any]] = {}
     for name, value in values.items():
@@ -72,6 +73,25 @@ def to_metadata(values: Mapping[str, Any]) -> dict[str, dg.MetadataValue[Any]]:
             continue
         entries[name] = _entry(value)
     return entries
+
+
+def _is_table(rows: Sequence[Any]) -> bool:
+    if not rows or not all(isinstance(row, dict) and row for row in rows):
+        return False
+    names = list(rows[0])
+    scalar = (str, int, float, bool, type(None))
+    return all(list(row) == names and all(isinstance(v, scalar) for v in row.values()) for row in rows)
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> dg.MetadataValue[Any]:
+    schema = dg.TableSchema(columns=[dg.TableColumn(name, type=_column(rows, name)) for name in rows[0]])
+    records = [dg.TableRecord({n: "" if v is None else v for n, v in row.items()}) for row in rows]
+    return dg.MetadataValue.table(records, schema)
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str) -> str:
+    kinds = {type(row[name]) for row in rows}
+    return "int" if kinds == {int} else "float" if kinds <= {int, float} else "string"
 
 
 def _entry(value: Any) -> dg.MetadataValue[Any]:
@@ -85,6 +105,8 @@ def _entry(value: Any) -> dg.MetadataValue[Any]:
             entry = dg.MetadataValue.int(number)
         case float() as number:
             entry = dg.MetadataValue.float(number)
+        case list() as rows if _is_table(rows):
+            entry = _table(rows)
         case (dict() | list()) as document:
             entry = dg.MetadataValue.json(document)
         case str() as text if text.startswith(("http://", "https://")) and "\n" not in text:
