@@ -43,7 +43,7 @@ class CaseToolBox:
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._database = DatabaseTools(opened.snapshot, opened.trouble, opened.bridge)
-        self._logs = LogTools(opened.texts, opened.roots)
+        self._logs = LogTools(opened.texts, opened.roots, _no_text(opened))
 
     def specs(self) -> Sequence[ToolSpec]:
         """Return the tools for which the case holds something to look at, in stable order.
@@ -166,6 +166,12 @@ class CaseToolBox:
         if any(draft.content == record.content for draft in again.drafts):
             return None
         return f"{place.table} holds no such row {compact(place.key)}"
+
+
+def _no_text(opened: Opened) -> list[str]:
+    """Return the files of the diagnostics that are no text: loaded as tables, or read by no tool."""
+    tables = opened.snapshot.catalog.files if opened.snapshot is not None else []
+    return [file.path for file in opened.binary] + [file.path for file in tables]
 
 
 class ToolBoxFactory:

@@ -6,6 +6,7 @@ Line numbers are those of an editor that ends lines at LF.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import unicodedata
@@ -37,6 +38,7 @@ _CUT_TEXT = re.compile(
     rb"\d+ (?:lines|zeilen) (?:omitted|ausgelassen)).{0,60}$"
 )
 _BLOCK = 1 << 16
+_PIECE = 1 << 24
 
 
 class Wholeness(NamedTuple):
@@ -76,6 +78,20 @@ class TextFile:
             return b""
         with self.file.open("rb") as handle:
             return mmap(handle.fileno(), 0, access=ACCESS_READ)
+
+    @cached_property
+    def foreign(self) -> bool:
+        """Whether the file is not UTF-8 throughout, so that patterns must meet its decoded text."""
+        if self.encoding == "cp1252":
+            return True
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            for begin in range(0, len(self.content), _PIECE):
+                decoder.decode(self.content[begin : begin + _PIECE])
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return True
+        return False
 
     @cached_property
     def _ends(self) -> npt.NDArray[np.int64]:
@@ -191,6 +207,12 @@ class TextFile:
         if _CUT_TEXT.search(data[:_BLOCK]) or _CUT_TEXT.search(data[max(0, len(data) - _BLOCK) :]):
             reasons.append("a line says that something was left out")
         return Wholeness("cut" if reasons else "unknown", tuple(reasons))
+
+
+def reads_like_text(path: str) -> bool:
+    """Say whether the name of a file promises a log, settings or other text."""
+    name = PurePosixPath(path).name
+    return name.lower().endswith((*_CONFIG, ".txt", ".out")) or _LOG_NAME.search(name) is not None
 
 
 def wide_twin(file: Path, encoding: str, folder: Path, path: str) -> Path:

@@ -40,27 +40,36 @@ _FORMS = (
     re.compile(_LEAD + r"(?P<d>\d{1,2})/(?P<b>[A-Za-zä]{3})/(?P<Y>\d{4})[: ]" + _CLOCK + _ZONE),
     re.compile(_LEAD + r"(?P<b>[A-Za-zä]{3})\s+(?P<d>\d{1,2})(?:\s+(?P<Y>\d{4}))?\s+" + _CLOCK + _ZONE),
     re.compile(_LEAD + r"(?P<d>\d{1,2})\s(?P<b>[A-Za-zä]{3})\s(?P<Y>\d{4})\s" + _CLOCK + _ZONE),
-    re.compile(r"^[\s\[(]{0,3}(?P<e>1\d{9})(?:[.,](?P<f>\d{1,9}))?\b"),
+    re.compile(r"^[\s\[(]{0,3}(?P<e>1\d{9})(?:(?P<ms>\d{3})|[.,](?P<f>\d{1,9}))?\b"),
     re.compile(r"^[\s\[(]{0,3}" + _CLOCK + r"\b"),
 )
+
+
+_LEAP_YEAR = 1972
+"""Stands for the year of a 29 February that names none."""
 
 
 class Stamp(NamedTuple):
     """A time as it stands in a line.
 
     `at` is in UTC when `zone_known`, else naive local time with an arbitrary UTC mark; `dated` is False for
-    a clock without a date (or without a year).
+    a clock without a date (or without a year), `day` for one without a date.
     """
 
     text: str
     at: datetime
     zone_known: bool
     dated: bool
+    day: bool = True
+
+
+_NULS = re.compile(r"^(?:\\x00)+")
+"""What a crash leaves before the next line, as `safe_text` writes it."""
 
 
 def parse(line: str) -> Stamp | None:
     """Return the time at the beginning of a line, or None."""
-    head = line[:120]
+    head = (_NULS.sub("", line) if line.startswith("\\x00") else line)[:120]
     for form in _FORMS:
         found = form.search(head)
         if found is not None:
@@ -82,7 +91,7 @@ def parse_bound(text: str) -> Stamp | None:
 
 def _stamp(found: re.Match[str]) -> Stamp | None:
     part = found.groupdict()
-    fraction = int(((part.get("f") or "") + "000000")[:6])
+    fraction = int(((part.get("ms") or part.get("f") or "") + "000000")[:6])
     text = found.group().strip(" \t[(<\"'")
     if part.get("e"):
         at = datetime.fromtimestamp(int(part["e"]), UTC).replace(microsecond=fraction)
@@ -91,14 +100,15 @@ def _stamp(found: re.Match[str]) -> Stamp | None:
     if month is None:
         return None
     zone = _zone(part.get("z"))
+    undated = _LEAP_YEAR if (month, part.get("d")) == (2, "29") else 1970
     try:
         at = datetime(
-            int(part.get("Y") or 1970), month, int(part.get("d") or 1),
+            int(part.get("Y") or undated), month, int(part.get("d") or 1),
             int(part["H"]), int(part["M"]), int(part["S"]), fraction, tzinfo=zone or UTC,
         ).astimezone(UTC)  # fmt: skip
     except (ValueError, OverflowError):
         return None
-    return Stamp(text, at, zone is not None, part.get("Y") is not None)
+    return Stamp(text, at, zone is not None, part.get("Y") is not None, part.get("d") is not None)
 
 
 def _zone(text: str | None) -> timezone | None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import fnmatch
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from resources.tools.contract import Arguments, compact, nothing, spec, unavailable
-from resources.tools.logs.capability import judge, level_counts, settings
+from resources.tools.logs.capability import NOWHERE, Topic, judge, level_counts, level_of, settings
 from resources.tools.logs.excerpts import (
     LINE_CAP,
     Block,
@@ -29,10 +30,20 @@ from resources.tools.logs.excerpts import (
     origin_of,
     scope_of,
 )
-from resources.tools.logs.files import TextFile, find_file
-from resources.tools.logs.ranges import Bounds, between, bounds_of, covers, first_at, stamp_before, within
+from resources.tools.logs.files import TextFile, find_file, reads_like_text, same_name
+from resources.tools.logs.ranges import (
+    Bounds,
+    between,
+    bounds_of,
+    covers,
+    first_at,
+    runs_back,
+    sampled,
+    stamp_before,
+    within,
+)
 from resources.tools.logs.templates import MAX_BYTES, mine, shape
-from resources.tools.logs.times import Stamp, parse_bound
+from resources.tools.logs.times import parse_bound
 from resources.tools.source import search as engine
 from viano_assets.evidence.model import Completeness, Draft, Location, Provenance, ToolResult
 from viano_assets.evidence.text import clip
@@ -131,11 +142,12 @@ class LogTools:
     Args:
         files: all text files of the diagnostics.
         roots: directories that hold them (the view, and the UTF-8 twins of wide files).
-        tables: what the data files became, to point there.
+        unread: paths of files that were shipped and are no text.
     """
 
-    def __init__(self, files: Sequence[TextFile], roots: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[TextFile], roots: Sequence[Path], unread: Sequence[str] = ()) -> None:
         self.files = list(files)
+        self._unread = sorted(set(unread) - {file.path for file in files})
         self._roots = list(roots)
         self._by_file = {str(file.file): file for file in files}
 
@@ -160,12 +172,13 @@ class LogTools:
     def _chosen(self, patterns: Sequence[str]) -> list[TextFile]:
         if not patterns:
             return [file for file in self.files if file.kind != "data"]
-        found = []
-        for file in self.files:
-            name = file.path.rsplit("/", 1)[-1]
-            if any(fnmatch.fnmatchcase(file.path, p) or fnmatch.fnmatchcase(name, p) for p in patterns):
-                found.append(file)
-        return found
+        return [file for file in self.files if _named(file.path, patterns)]
+
+    def _beside(self, patterns: Sequence[str]) -> list[str] | None:
+        """Return the files that were asked for, or that promise text, and are none; None for none."""
+        if patterns:
+            return [path for path in self._unread if _named(path, patterns)] or None
+        return [path for path in self._unread if reads_like_text(path)] or None
 
     def _find(
         self, files: Sequence[TextFile], pattern: str, *, regex: bool, ignore_case: bool, word: bool = False
@@ -177,12 +190,13 @@ class LogTools:
             inside = [f for f in files if f.file.is_relative_to(root)]
             if not inside:
                 continue
-            globs = ["/" + _escape(f.file.relative_to(root).as_posix()) for f in inside]
+            globs = [engine.exactly(f.file.relative_to(root).as_posix()) for f in inside]
             if len(globs) > 2_000:
                 globs = []
+            foreign = partial(_foreign, root, inside)
             found = engine.run(
                 root, pattern, regex=regex, ignore_case=ignore_case, whole_word=word, globs=globs,
-                limit=_COLLECT, timeout=_SECONDS,
+                limit=_COLLECT, timeout=_SECONDS, foreign=foreign,
             )  # fmt: skip
             cause, message = cause or found.cause, message or found.message
             for match in found.matches:
@@ -197,7 +211,7 @@ class LogTools:
         asked = SearchArguments.model_validate(arguments)
         files = self._chosen(asked.files)
         if not files:
-            return self._no_file("log.search", arguments, ", ".join(asked.files))
+            return self._no_file("log.search", arguments, asked.files)
         bounds = bounds_of(asked.since, asked.until)
         if isinstance(bounds, str):
             return unavailable("log.search", arguments, "bad_time", bounds)
@@ -205,7 +219,10 @@ class LogTools:
         if hits.cause == "bad_pattern":
             return unavailable("log.search", arguments, "bad_pattern", hits.message)
         matching = [hit for hit in hits.lines if inside(hit, bounds)]
-        looked = scope_of(files, pattern=asked.pattern, since=asked.since, until=asked.until)
+        looked = scope_of(
+            files, pattern=asked.pattern, since=asked.since, until=asked.until,
+            not_read=self._beside(asked.files),
+        )  # fmt: skip
         if not matching:
             return self._absent("log.search", arguments, files, looked, hits, bounds)
         return listed("log.search", arguments, looked, matching, hits.cause, asked.limit, asked.context)
@@ -220,7 +237,6 @@ class LogTools:
         bounds: Bounds,
     ) -> ToolResult:
         cause: str | None = hits.cause
-        state = Completeness.TRUNCATED if cause else Completeness.COMPLETE
         logs = [file for file in files if file.kind == "log"]
         if cause is None and logs:
             writing = {id(hit.file) for hit in hits.lines}
@@ -231,24 +247,39 @@ class LogTools:
                     cause = cause or "line_may_not_be_written"
                 elif not covers(file, bounds):
                     cause = cause or "time_not_covered"
-            state = Completeness.PARTIAL if cause else Completeness.COMPLETE
+        if cause is None and any(stamp_before(hit.file, hit.line) is None for hit in hits.lines):
+            cause = "time_unknown"
+        cause = cause or ("file_not_read" if looked.get("not_read") else None)
+        state = Completeness.PARTIAL if cause else Completeness.COMPLETE
+        if hits.cause:
+            state = Completeness.TRUNCATED
         one = files[0] if len(files) == 1 else None
         return nothing(
             tool, arguments, looked, state, "no line of the shipped text matches", cause=cause,
             location=Location(path=one.path) if one else None, origin=origin_of(files),
         )  # fmt: skip
 
-    def _no_file(self, tool: str, arguments: Mapping[str, Any], name: str) -> ToolResult:
+    def _no_file(self, tool: str, arguments: Mapping[str, Any], names: Sequence[str]) -> ToolResult:
+        """Say that a file is not there as text: never that it was not shipped when it was."""
+        spoken = ", ".join(names)
+        place = Location(path=names[0]) if len(names) == 1 else None
+        lying = [path for path in self._unread if _named(path, names)]
+        if lying:
+            sentence = f"shipped, but not readable as text: {', '.join(lying[:20])}"
+            return nothing(
+                tool, arguments, {"not_read": lying[:20]}, Completeness.UNAVAILABLE, sentence,
+                cause="file_not_read", location=place,
+            )  # fmt: skip
         return nothing(
-            tool, arguments, {"files_shipped": len(self.files)}, Completeness.PARTIAL,
-            f"no file {name} was shipped", cause="file_not_shipped", location=Location(path=name),
+            tool, arguments, {"files_shipped": len(self.files) + len(self._unread)}, Completeness.PARTIAL,
+            f"no file {spoken} was shipped", cause="file_not_shipped", location=place,
         )  # fmt: skip
 
     def _window(self, arguments: Mapping[str, Any]) -> ToolResult:
         asked = WindowArguments.model_validate(arguments)
         file = find_file(self.files, asked.file)
         if file is None:
-            return self._no_file("log.window", arguments, asked.file)
+            return self._no_file("log.window", arguments, [asked.file])
         line: int | None = asked.line or 1
         if asked.time is not None:
             bound = parse_bound(asked.time)
@@ -269,10 +300,10 @@ class LogTools:
         asked = TemplatesArguments.model_validate(arguments)
         file = find_file(self.files, asked.file) if asked.file else None
         if asked.file and file is None:
-            return self._no_file("log.templates", arguments, asked.file)
+            return self._no_file("log.templates", arguments, [asked.file])
         files = [file] if file else [f for f in self.files if f.kind == "log"]
         if not files:
-            return self._no_file("log.templates", arguments, "*.log")
+            return self._no_file("log.templates", arguments, ["*.log"])
         kinds = [(f, t) for f in files for t in mine(f) if t.text.strip()]
         if asked.contains:
             kinds = [pair for pair in kinds if asked.contains.casefold() in pair[1].text.casefold()]
@@ -317,39 +348,46 @@ class LogTools:
             return unavailable("log.timeline", arguments, "bad_time", bounds)
         files = [f for f in self._chosen(asked.files) if f.kind != "config" and f.blocks]
         if not files:
-            return self._no_file("log.timeline", arguments, ", ".join(asked.files) or "with times")
-        entries: list[tuple[Any, str, int, TextFile, Stamp]] = []
-        for file in files:
-            entries.extend((s.at, file.path, n, file, s) for n, s in between(file, bounds))
-        entries.sort(key=lambda entry: entry[:3])
-        looked = scope_of(files, since=asked.since, until=asked.until)
+            return self._no_file("log.timeline", arguments, asked.files or ["with times"])
+        timed = [(file, between(file, bounds)) for file in files]
+        entries = sorted(
+            ((entry, file) for file, lines in timed for entry in lines),
+            key=lambda pair: (pair[0].at, pair[1].path, pair[0].line),
+        )
+        looked = scope_of(files, since=asked.since, until=asked.until, not_read=self._beside(asked.files))
         if not entries:
             covered = all(covers(file, bounds) and file.wholeness.state != "cut" for file in files)
             return nothing(
                 "log.timeline", arguments, looked, Completeness.PARTIAL, "no line has a time in this range",
                 cause="line_may_not_be_written" if covered else "time_not_covered", origin=origin_of(files),
             )  # fmt: skip
+        back = [{"file": f.path, "line": n} for f, lines in timed if (n := runs_back(lines)) is not None]
         shown = entries[: asked.limit]
-        lines = []
-        for _, path, number, file, stamp in shown:
-            text, _ = clip(file.text(number, number)[0], LINE_CAP)
-            lines.append(compact({"file": path, "line": number, "zone": stamp.zone_known, "text": text}))
+        head = {"lines": len(entries), "shown": len(shown)}
+        rows = [compact({**head, "clock_runs_back": back} if back else head)]
+        for entry, file in shown:
+            text, _ = clip(file.text(entry.line, entry.line)[0], LINE_CAP)
+            zone = entry.stamp.zone_known
+            rows.append(compact({"file": file.path, "line": entry.line, "zone": zone, "text": text}))
         cause = "line_cap" if len(entries) > len(shown) else None
+        state = Completeness.TRUNCATED if cause else Completeness.COMPLETE
+        if cause is None and any(sampled(file, bounds) for file in files):
+            cause, state = "log_sampled", Completeness.PARTIAL
         draft = Draft(
-            content="\n".join([compact({"lines": len(entries), "shown": len(shown)}), *lines]),
-            provenance=Provenance(kind="search", timestamp=shown[0][4].text, **input_of(files)),
-            completeness=Completeness.TRUNCATED if cause else Completeness.COMPLETE,
-            places=tuple(Location(path=p, line_start=n, line_end=n) for _, p, n, _, _ in shown[:40]),
+            content="\n".join(rows),
+            provenance=Provenance(kind="search", timestamp=shown[0][0].stamp.text, **input_of(files)),
+            completeness=state,
+            places=tuple(Location(path=f.path, line_start=e.line, line_end=e.line) for e, f in shown[:40]),
         )
-        return found("log.timeline", arguments, looked, [draft], cause)
+        return found("log.timeline", arguments, looked, [draft], cause, state)
 
     def _entity(self, arguments: Mapping[str, Any]) -> ToolResult:
         asked = EntityArguments.model_validate(arguments)
         files = [f for f in self._chosen(asked.files) if asked.files or f.kind != "config"]
         if not files:
-            return self._no_file("log.entity", arguments, ", ".join(asked.files) or "with lines")
+            return self._no_file("log.entity", arguments, asked.files or ["with lines"])
         hits = self._find(files, asked.id, regex=False, ignore_case=False, word=True)
-        looked = scope_of(files, id=asked.id)
+        looked = scope_of(files, id=asked.id, not_read=self._beside(asked.files))
         if not hits.lines:
             return self._absent("log.entity", arguments, files, looked, hits, (None, None))
         kinds = Counter((h.file.path, shape(h.file.text(h.line, h.line)[0])) for h in hits.lines[:1000])
@@ -371,7 +409,7 @@ class LogTools:
         asked = CapabilityArguments.model_validate(arguments)
         file = find_file(self.files, asked.file) if asked.file else None
         if asked.file and file is None:
-            return self._no_file("log.capability", arguments, asked.file)
+            return self._no_file("log.capability", arguments, [asked.file])
         logs = [file] if file else [f for f in self.files if f.kind == "log"]
         lines = settings(self.files)
         levels: Counter[str] = Counter()
@@ -380,7 +418,9 @@ class LogTools:
         seen = False
         if asked.pattern and logs:
             seen = bool(self._find(logs, asked.pattern, regex=False, ignore_case=True).lines)
-        verdict = judge(asked.level, asked.topic, lines, dict(levels), seen=seen)
+        verdict = judge(
+            asked.level, asked.topic, lines, dict(levels), seen=seen, standing=self._about(logs, asked.topic)
+        )
         content = [
             compact({"verdict": verdict.verdict, "reasons": list(verdict.reasons)}),
             *(compact(describe(log)) for log in logs[:20]),
@@ -397,6 +437,26 @@ class LogTools:
         looked = scope_of(logs, configuration=sorted({s.path for s in lines}))
         return found("log.capability", arguments, looked, [draft], None, state)
 
+    def _about(self, logs: Sequence[TextFile], topic: str | None) -> Topic:
+        """Return how many lines of the logs hold the topic as a word, and their levels."""
+        if not topic or not logs:
+            return NOWHERE
+        hits = self._find(logs, topic, regex=False, ignore_case=True, word=True).lines
+        levels = {level_of(hit.file.text(hit.line, hit.line)[0]) for hit in hits}
+        return Topic(len(hits), frozenset(level for level in levels if level))
+
+
+def _named(path: str, patterns: Sequence[str]) -> bool:
+    """Say whether a path or its last part matches one of the globs, or is one of the names."""
+    name = path.rsplit("/", 1)[-1]
+    return any(
+        fnmatch.fnmatchcase(path, p) or fnmatch.fnmatchcase(name, p) or same_name(name, p) for p in patterns
+    )
+
+
+def _foreign(root: Path, files: Sequence[TextFile]) -> list[str]:
+    return [file.file.relative_to(root).as_posix() for file in files if file.foreign]
+
 
 def inside(hit: Hit, bounds: Bounds) -> bool:
     """Say whether a hit, or the entry it continues, has a time within the range."""
@@ -404,7 +464,3 @@ def inside(hit: Hit, bounds: Bounds) -> bool:
         return True
     stamp = stamp_before(hit.file, hit.line)
     return stamp is not None and within(stamp, bounds)
-
-
-def _escape(path: str) -> str:
-    return "".join(f"\\{c}" if c in "*?[]{}!\\" else c for c in path)

@@ -18,7 +18,12 @@ from viano_assets.evidence.model import Completeness, ToolResult
 from viano_assets.evidence.store import EvidenceStore
 
 
-def tools(folder: Path, files: dict[str, bytes], encodings: dict[str, str] | None = None) -> LogTools:
+def tools(
+    folder: Path,
+    files: dict[str, bytes],
+    encodings: dict[str, str] | None = None,
+    unread: tuple[str, ...] = (),
+) -> LogTools:
     root, twins = folder / "files", folder / "utf8"
     texts = []
     for name, raw in files.items():
@@ -32,7 +37,7 @@ def tools(folder: Path, files: dict[str, bytes], encodings: dict[str, str] | Non
         texts.append(
             TextFile(name, path, encoding, data=data, origin=(f"inputs/{name}", "0" * 64), exact=True)
         )
-    return LogTools(texts, [root, twins] if twins.is_dir() else [root])
+    return LogTools(texts, [root, twins] if twins.is_dir() else [root], unread)
 
 
 def listing(result: ToolResult) -> list[dict[str, Any]]:
@@ -214,6 +219,9 @@ def test_an_entity_is_a_whole_word(tmp_path: Path) -> None:
         (b"a.log.level: debug\nb.log.level: error\n", {"level": "info"}, "unknown"),
         (b"LogLevel = warn\n", {"pattern": "unit up"}, "written"),
         (b"LogLevel = info\n", {"level": "fatal", "pattern": "not there"}, "on"),
+        (b"LogFilter_Unit = 1\n", {"topic": "unit"}, "written"),
+        (b"Log.unit = no\n", {"topic": "unit", "level": "debug"}, "unknown"),
+        (b"Log.crane = no\nConsole.log.crane = yes\n", {"topic": "crane"}, "unknown"),
     ],
 )
 def test_would_this_line_have_been_written(
