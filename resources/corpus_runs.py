@@ -25,7 +25,7 @@ from viano_assets.case.reopening import new_revision
 from viano_assets.data_files import PROMPTS
 from viano_assets.errors import BusyError, InputError, VianoError
 from viano_assets.evaluation.corpus import check_inputs
-from viano_assets.evaluation.gold import read_gold
+from viano_assets.evaluation.gold import read_record
 from viano_assets.evaluation.owner import Owner
 from viano_assets.evaluation.stored import CorpusFolder, known_bug_rows, write_document
 from viano_assets.package.model import Head
@@ -120,7 +120,7 @@ class CorpusRuns:
         self.built = built
         self._bugs = {bug["bug_id"]: bug for bug in built["bugs"]}
         for bug in built["bugs"]:
-            read_gold(bug, f"{corpus}: {bug['bug_id']}")
+            read_record(bug, f"{corpus}: {bug['bug_id']}")
 
     def open_run(self) -> str | None:
         """Return the id of the run that was started and not judged, None when there is none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -128,13 +129,55 @@ def test_gold_of_a_recipe_names_a_file_only_where_no_function_does() -> None:
     assert len(found.locations) == 2
 
 
+DEFECT = {"verdict": "defect"}
+PLACE = {"path": "src/a.cpp", "symbol": "f"}
+
+
 @pytest.mark.parametrize(
-    "document", [{}, {"verdict": "maybe"}, {"verdict": "defect", "locations": [{"file": 1}]}]
+    ("document", "what"),
+    [
+        ({}, "verdict is none of"),
+        ([], "it is no object"),
+        ({"verdict": "maybe"}, "verdict is none of"),
+        ({"verdict": ["defect"]}, "verdict is none of"),
+        ({**DEFECT, "locations": [{"file": 1}]}, r"locations\[0\].file"),
+        ({**DEFECT, "location": [PLACE]}, "unknown key 'location'"),
+        ({**DEFECT, "locations": [PLACE], "files": []}, "unknown key 'files'"),
+        ({**DEFECT, "locations": PLACE}, "locations is no list"),
+        (DEFECT, "a defect needs at least one location"),
+        ({**DEFECT, "locations": []}, "a defect needs at least one location"),
+        ({**DEFECT, "files": [], "functions": []}, "a defect needs at least one location"),
+        ({"verdict": "wrong_premise", "locations": [PLACE]}, "a control has no locations"),
+        ({**DEFECT, "locations": [PLACE, {"symbol": "f"}]}, r"locations\[1\]: it has neither path nor table"),
+        ({**DEFECT, "locations": [{}]}, "neither path nor table"),
+        ({**DEFECT, "locations": [{**PLACE, "table": "t"}]}, "both path and table"),
+        ({**DEFECT, "locations": [{"path": "./src/a.cpp"}]}, "is not the plain relative path"),
+        ({**DEFECT, "locations": [{"path": "src//a.cpp"}]}, "is not the plain relative path"),
+        ({**DEFECT, "locations": [{"path": "../a.cpp"}]}, "is not the plain relative path"),
+        ({**DEFECT, "locations": [{"path": "/src/a.cpp"}]}, "is not the plain relative path"),
+        ({**DEFECT, "locations": [{"path": "src\\a.cpp"}]}, "is not the plain relative path"),
+        ({**DEFECT, "locations": [{"path": "a.cpp "}]}, "is not the plain relative path"),
+        ({**DEFECT, "locations": [{"path": ""}]}, "path is empty"),
+        ({**DEFECT, "locations": [{**PLACE, "lines": [9, 3]}]}, r"lines \[9, 3\]"),
+        ({**DEFECT, "locations": [{**PLACE, "lines": [0, 3]}]}, r"lines \[0, 3\]"),
+        ({**DEFECT, "locations": [{**PLACE, "key": {"id": "1"}}]}, "key does not go with path"),
+        ({**DEFECT, "locations": [{"table": "t", "lines": [1, 2]}]}, "lines does not go with table"),
+        ({**DEFECT, "locations": [{"table": "t", "key": {}}]}, "key is empty"),
+        ({**DEFECT, "files": ["./a.py"]}, r"files\[0\]: path './a.py'"),
+        ({**DEFECT, "functions": ["a.py"]}, r"functions\[0\] is not 'path:symbol'"),
+    ],
 )
-def test_gold_that_cannot_be_read_is_refused_with_its_place(document: dict[str, Any]) -> None:
+def test_gold_with_a_slip_is_refused_with_its_place_and_what_is_wrong(document: Any, what: str) -> None:
+    """Each was accepted once and silently made a right answer wrong, or a wrong one uncounted."""
     with pytest.raises(InputError, match="gold_invalid") as caught:
         read_gold(document, "corpus/x/gold.json")
     assert caught.value.where == "corpus/x/gold.json"
+    assert re.search(what, caught.value.message), caught.value.message
+
+
+def test_notes_for_people_may_stand_beside_a_gold() -> None:
+    found = read_gold({**DEFECT, "locations": [{**PLACE, "lines": [3, 3]}], "why": "an off by one"}, "x")
+    assert found.files() == {"src/a.cpp"}
 
 
 def test_bm25_ranks_the_file_that_shares_rare_words() -> None:

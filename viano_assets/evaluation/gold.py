@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from viano_assets.errors import InputError
 
@@ -31,8 +31,19 @@ KIND_OF_CONTROL = {
 """Control to the `inconclusive_kind` that is right for it."""
 
 
+NOTES = frozenset({"canaries", "missing", "note", "premise", "shown_by", "why"})
+"""Keys that explain a gold to people; no code reads them."""
+
+_FORMS = (frozenset({"verdict", "locations"}), frozenset({"verdict", "files", "functions"}))
+"""Keys of a case folder's `gold.json`, or of a recipe."""
+
+
 class GoldLocation(BaseModel):
-    """One place the fix touched: source (`path`, perhaps `symbol`, `lines`) or data (`table`, …)."""
+    """One place the fix touched: source (`path`, perhaps `symbol`, `lines`) or data (`table`, …).
+
+    `path` is relative to the top of the source, parts divided by `/`, as answers name it; `lines` are first
+    and last, counted from 1.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     path: str | None = None
@@ -41,6 +52,31 @@ class GoldLocation(BaseModel):
     table: str | None = None
     key: dict[str, str] | None = None
     column: str | None = None
+
+    def problem(self) -> str:
+        """Return why no answer could ever meet this place, empty when one can."""
+        source = {"symbol": self.symbol, "lines": self.lines}
+        data = {"key": self.key, "column": self.column}
+        lost = [name for name, value in (source if self.path is None else data).items() if value is not None]
+        empty = [name for name, value in self if value is not None and not value]
+        if (self.path is None) == (self.table is None):
+            found = "it has neither path nor table" if self.path is None else "it has both path and table"
+        elif empty:
+            found = f"{empty[0]} is empty"
+        elif lost:
+            found = f"{lost[0]} does not go with {'table' if self.path is None else 'path'}"
+        elif self.path is not None and not _is_plain(self.path):
+            found = f"path {self.path!r} is not the plain relative path of a file ('src/a.cpp')"
+        elif self.lines is not None and not 1 <= self.lines[0] <= self.lines[1]:
+            found = f"lines {list(self.lines)} are not first and last line, counted from 1"
+        else:
+            found = ""
+        return found
+
+
+def _is_plain(path: str) -> bool:
+    parts = path.split("/")
+    return path == path.strip() and "\\" not in path and not {"", ".", ".."} & set(parts)
 
 
 class Gold(NamedTuple):
@@ -68,29 +104,74 @@ class Gold(NamedTuple):
 
 
 def read_gold(document: Mapping[str, Any], where: str) -> Gold:
-    """Read either form.
+    """Read the gold of a case folder or of a recipe line; strictly, since a slip falsifies what is measured.
+
+    Args:
+        document: either form; `NOTES` may stand beside its keys.
+        where: what an error names.
 
     Raises:
-        InputError: `gold_invalid` naming the file.
+        InputError: `gold_invalid` naming the place and what is wrong.
     """
-    try:
-        verdict = GoldVerdict(document["verdict"])
-        if "locations" in document:
-            places = [GoldLocation.model_validate(item) for item in document["locations"] or []]
-        else:
-            places = _recipe_places(document)
-    except (KeyError, ValueError, TypeError) as error:
-        raise InputError(
-            "gold_invalid", str(error).split("\n", 1)[0], where=where, hint="see docs/evaluation.md"
-        ) from error
+    if not isinstance(document, Mapping):
+        raise _invalid(where, "it is no object")
+    known = next((form for form in _FORMS if form & (document.keys() - {"verdict"})), _FORMS[0])
+    unknown = sorted(document.keys() - known - NOTES)
+    if unknown:
+        raise _invalid(where, f"unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
+    return read_record(document, where)
+
+
+def read_record(document: Mapping[str, Any], where: str) -> Gold:
+    """Read the gold that stands among other keys, as in an entry of `corpus.json`.
+
+    Raises:
+        InputError: `gold_invalid` naming the place and what is wrong.
+    """
+    if document.get("verdict") not in list(GoldVerdict):
+        raise _invalid(where, f"verdict is none of {', '.join(GoldVerdict)}")
+    verdict = GoldVerdict(document["verdict"])
+    names = ("locations",) if "locations" in document else ("files", "functions")
+    for name in names:
+        if not isinstance(document.get(name, []), list):
+            raise _invalid(where, f"{name} is no list")
+    if "locations" in document:
+        places = [_place(item, f"locations[{n}]", where) for n, item in enumerate(document["locations"])]
+    else:
+        places = _recipe_places(document, where)
+    if (verdict is GoldVerdict.DEFECT) != bool(places):
+        what = "a control has no locations" if places else "a defect needs at least one location"
+        raise _invalid(where, what)
     return Gold(verdict, tuple(places))
 
 
-def _recipe_places(document: Mapping[str, Any]) -> list[GoldLocation]:
-    functions = [str(name) for name in document.get("functions", [])]
-    named = {function.split(":", 1)[0] for function in functions}
-    places = [GoldLocation(path=path) for path in document.get("files", []) if path not in named]
-    for function in functions:
-        path, symbol = function.split(":", 1)
-        places.append(GoldLocation(path=path, symbol=symbol))
+def _invalid(where: str, what: str) -> InputError:
+    return InputError("gold_invalid", what, where=where, hint="see docs/evaluation.md")
+
+
+def _place(item: object, name: str, where: str) -> GoldLocation:
+    try:
+        place = GoldLocation.model_validate(item)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join([name, *map(str, first["loc"])])
+        raise _invalid(where, f"{at}: {first['msg']}") from error
+    problem = place.problem()
+    if problem:
+        raise _invalid(where, f"{name}: {problem}")
+    return place
+
+
+def _recipe_places(document: Mapping[str, Any], where: str) -> list[GoldLocation]:
+    functions = [str(name).partition(":") for name in document.get("functions", [])]
+    named = {path for path, _, _ in functions}
+    places = [
+        _place({"path": path}, f"files[{number}]", where)
+        for number, path in enumerate(document.get("files", []))
+        if path not in named
+    ]
+    for number, (path, colon, symbol) in enumerate(functions):
+        if not colon:
+            raise _invalid(where, f"functions[{number}] is not 'path:symbol'")
+        places.append(_place({"path": path, "symbol": symbol}, f"functions[{number}]", where))
     return places

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from scipy.stats import binomtest
 
 from viano_assets.evaluation.correctness import RANKS, Scores, score
-from viano_assets.evaluation.gold import Gold, read_gold
+from viano_assets.evaluation.gold import Gold, read_record
 
 VIANO, BM25, CONSTANT, SHUFFLED = "viano", "bm25", "constant", "shuffled"
 EMPTY: Mapping[str, Any] = {"files": [], "symbols": [], "rows": []}
@@ -22,7 +22,7 @@ _PART = re.compile(r"[A-Z]?[a-zà-ÿß]+|[A-Z]+(?![a-z])|\d+")
 
 def gold_of(bug: Mapping[str, Any]) -> Gold:
     """Return the gold of a bug as `corpus.json` holds it."""
-    return read_gold(bug, str(bug["bug_id"]))
+    return read_record(bug, str(bug["bug_id"]))
 
 
 def hit_columns(scores: Scores) -> dict[str, bool | None]:
