@@ -153,11 +153,11 @@ def _investigation(session: Session, head: Head, revision: int) -> _Own:
     series = balance_series(ledger.entries)
     metadata = {
         "budget per hypothesis": balance_plot(series),
-        "evidence": [row._asdict() for row in evidence_rows(records)][:200],
         "evidence records": len(records),
         "hypotheses": "\n".join(map(_standing, view["hypotheses"])),
         "not examined": limits_shown(view["not_examined"], view["hypotheses"]),
         "spend": view["spend"],
+        "evidence": [row._asdict() for row in evidence_rows(records)][:200],
     }
     return _Own(metadata, [_settled(session, head, revision), _resolves(session, head, records)])
 
