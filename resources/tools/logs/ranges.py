@@ -8,6 +8,7 @@ left unread.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
@@ -161,6 +162,13 @@ def sampled(file: TextFile, bounds: Bounds) -> bool:
     """Say whether parts of a log stay unread because samples of its clock lie outside the range."""
     begin = file.blocks[0][0] if file.blocks else 0
     return _forward(file) and sum(b - a for a, b in spans(file, bounds)) < len(file.content) - begin
+
+
+def undated(files: Sequence[TextFile], bounds: Bounds) -> list[str] | None:
+    """Return the logs whose times name no date or no year although the range does; None for none."""
+    if not any(bound is not None and bound.dated for bound in bounds):
+        return None
+    return [f.path for f in files if f.times[0] is not None and not f.times[0].dated] or None
 
 
 def spans(file: TextFile, bounds: Bounds) -> list[tuple[int, int]]:

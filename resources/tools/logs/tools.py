@@ -40,6 +40,7 @@ from resources.tools.logs.ranges import (
     runs_back,
     sampled,
     stamp_before,
+    undated,
     within,
 )
 from resources.tools.logs.templates import MAX_BYTES, mine, shape
@@ -221,7 +222,7 @@ class LogTools:
         matching = [hit for hit in hits.lines if inside(hit, bounds)]
         looked = scope_of(
             files, pattern=asked.pattern, since=asked.since, until=asked.until,
-            not_read=self._beside(asked.files),
+            undated=undated(files, bounds), not_read=self._beside(asked.files),
         )  # fmt: skip
         if not matching:
             return self._absent("log.search", arguments, files, looked, hits, bounds)
@@ -354,7 +355,10 @@ class LogTools:
             ((entry, file) for file, lines in timed for entry in lines),
             key=lambda pair: (pair[0].at, pair[1].path, pair[0].line),
         )
-        looked = scope_of(files, since=asked.since, until=asked.until, not_read=self._beside(asked.files))
+        looked = scope_of(
+            files, since=asked.since, until=asked.until, undated=undated(files, bounds),
+            not_read=self._beside(asked.files),
+        )  # fmt: skip
         if not entries:
             covered = all(covers(file, bounds) and file.wholeness.state != "cut" for file in files)
             return nothing(
@@ -367,8 +371,8 @@ class LogTools:
         rows = [compact({**head, "clock_runs_back": back} if back else head)]
         for entry, file in shown:
             text, _ = clip(file.text(entry.line, entry.line)[0], LINE_CAP)
-            zone = entry.stamp.zone_known
-            rows.append(compact({"file": file.path, "line": entry.line, "zone": zone, "text": text}))
+            row = {"file": file.path, "line": entry.line, "zone": entry.stamp.zone_known, "text": text}
+            rows.append(compact(row if entry.stamp.dated else {**row, "dated": False}))
         cause = "line_cap" if len(entries) > len(shown) else None
         state = Completeness.TRUNCATED if cause else Completeness.COMPLETE
         if cause is None and any(sampled(file, bounds) for file in files):

@@ -141,6 +141,8 @@ def test_a_range_reaches_over_new_year_midnight_and_a_clock_set_back(
             )
         )
         assert number in [e["line"] for e in hits]
+    named = merged.scope.get("undated")
+    assert named == (["a.log"] if raw[:4] in {b"Dec ", b"Feb ", b"23:5"} and since[:2] == "20" else None)
     if raw is BACK and len(lines) > 1:
         head = json.loads(merged.drafts[0].content.split("\n")[0])
         assert head["clock_runs_back"] == [{"file": "a.log", "line": 2}]
