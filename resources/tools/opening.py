@@ -81,7 +81,7 @@ def open_inputs(store: Store, head: Head, cache: Path, progress: ProgressSink | 
     readable = {text.path for text in texts} | {file.path for file in tables if not file.trouble}
     binary = [f for f in view.files("diagnostics") if f.path not in readable]
     notes = view.notes("diagnostics") + view.notes("source")
-    folders = sorted({f.path.split("/", 1)[0] for f in view.files("source") if "/" in f.path})
+    folders = sorted({f.path.split("/", 1)[0] for f in view.files("source") if "/" in f.path} - {".git"})
     return Opened(
         case, tree, bridge, snapshot, trouble, texts, roots, binary, notes, tuple(folders[:_FOLDERS])
     )

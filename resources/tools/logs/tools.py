@@ -205,6 +205,8 @@ class LogTools:
                 if file is not None and id(file) in wanted:
                     start = match.start + (3 if file.content[:3] == b"\xef\xbb\xbf" else 0)
                     lines.append(Hit(file, file.line_at(start), start))
+        if cause is None and any(len(file.content) > engine.MAX_FILE for file in files):
+            cause = "file_too_large"
         first = {(hit.file.path, hit.line): hit for hit in reversed(lines)}
         return Hits(sorted(first.values(), key=lambda hit: (hit.file.path, hit.line)), cause, message)
 

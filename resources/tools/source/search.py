@@ -28,6 +28,8 @@ from viano_assets.errors import ConfigurationError
 TIMEOUT_S = 10.0
 COLLECT = 5_000
 """Matches that are collected in parallel; beyond them the search is repeated in the order of paths."""
+MAX_FILE = 512 << 20
+"""Bytes of the largest file that is searched; one beyond it is left out, and the answer must say so."""
 MAX_OUTPUT = 8_000_000
 """Bytes of ripgrep's report that are read before the search is cut."""
 
@@ -60,7 +62,7 @@ _FLAGS = (
     "--json",
     "--regex-size-limit=10M",
     "--dfa-size-limit=50M",
-    "--max-filesize=512M",
+    f"--max-filesize={MAX_FILE}",
     "--engine=default",
     "--glob=!.git",
 )
@@ -145,8 +147,12 @@ def run(
         found = _run(root, ordered, limit, timeout)
     by_character = regex or ((ignore_case or whole_word) and not pattern.isascii())
     if by_character and found.cause != "bad_pattern":
-        paths = foreign() if foreign is not None else legacy.foreign_files(root, command[0], timeout)
-        _look_decoded(root, command, _among(root, command[0], paths, wanted), found, timeout)
+        try:
+            paths = foreign() if foreign is not None else legacy.foreign_files(root, command[0], timeout)
+            among = _among(root, command[0], paths, wanted, timeout)
+        except subprocess.TimeoutExpired:
+            found.cause, among = found.cause or "timeout", []
+        _look_decoded(root, command, among, found, timeout)
     found.matches = sorted(set(found.matches))
     if len(found.matches) > limit:
         found.cause = found.cause or "limit"
@@ -163,12 +169,16 @@ def _command(pattern: str, *, regex: bool, ignore_case: bool, whole_word: bool) 
     return [*command, "-e", pattern if regex else literal_pattern(pattern)]
 
 
-def _among(root: Path, program: str, paths: Collection[str], globs: Sequence[str]) -> list[str]:
+def _among(
+    root: Path, program: str, paths: Collection[str], globs: Sequence[str], timeout: float
+) -> list[str]:
     """Return those of the paths that the globs name."""
     if not globs or not paths:
         return sorted(paths)
     command = [program, "--no-config", "--no-ignore", "--hidden", "--no-follow", "--null", "--files"]
-    done = subprocess.run([*command, *globs, "--", "."], cwd=root, capture_output=True, check=False)
+    done = subprocess.run(
+        [*command, *globs, "--", "."], cwd=root, capture_output=True, timeout=timeout, check=False
+    )
     named = {p.decode("utf-8", "surrogateescape").removeprefix("./") for p in done.stdout.split(b"\0")}
     return sorted(named.intersection(paths))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resources.tools.source import history, legacy, search
+from resources.tools.source.index import walk
 from resources.tools.source.languages import CODE, language_of
 from resources.tools.source.lines import LineMap
 from resources.tools.source.preprocessor import conditions
@@ -57,6 +58,11 @@ class View:
     @cached_property
     def _foreign(self) -> tuple[str, ...]:
         return legacy.foreign_files(self.root, search.ripgrep(), search.TIMEOUT_S)
+
+    @cached_property
+    def oversized(self) -> tuple[str, ...]:
+        """The files that are too large to be searched."""
+        return tuple(p for p in walk(self.root) if (self.root / p).stat().st_size > search.MAX_FILE)
 
     @cached_property
     def start(self) -> history.Start:

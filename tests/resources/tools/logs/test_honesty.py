@@ -89,6 +89,15 @@ def test_an_empty_look_beside_an_unread_log_is_partial(tmp_path: Path) -> None:
     assert result.scope["not_read"] == ["logs/Server.log"]
 
 
+def test_a_log_too_large_to_be_searched_is_no_absence(tmp_path: Path) -> None:
+    box = tools(tmp_path, {"server.conf": b"needle = 1\n"})
+    with (tmp_path / "files" / "server.conf").open("r+b") as stream:
+        stream.truncate((512 << 20) + 1)
+    result = box.run("log.search", {"pattern": "needle"})
+    assert (result.empty, result.cause) == (True, "file_too_large")
+    assert result.completeness is not Completeness.COMPLETE
+
+
 def test_members_of_a_case_that_are_no_text_are_named(tmp_path: Path) -> None:
     folder = tmp_path / "diagnostics"
     folder.mkdir()

@@ -184,3 +184,13 @@ def test_references_are_whole_words_with_the_function_around(open_tree: Open) ->
     tree = open_tree({"a.py": "def bolt():\n    pass\n\n\ndef close():\n    bolt()\n    unbolted = 1\n"})
     listed = _listed(tree.references({"name": "Door.bolt"}))
     assert [(e["line"], e.get("symbol")) for e in listed] == [(1, "bolt"), (6, "close")]
+
+
+def test_a_file_too_large_to_be_searched_is_named(open_tree: Open) -> None:
+    tree = open_tree({"a.py": "x = 1\n"})
+    with (tree.root / "huge.py").open("wb") as stream:
+        stream.write(b"needle = 1\n")
+        stream.truncate((512 << 20) + 1)
+    for result in (tree.search({"pattern": "needle"}), tree.symbol({"name": "needle"})):
+        assert (result.empty, result.completeness) == (True, Completeness.PARTIAL)
+        assert "huge.py" in str(result.cause)
