@@ -26,6 +26,7 @@ from resources.tools.database.formats import Loaded, Target, load_csv, load_json
 from resources.tools.database.manifest import Claim, claims_in_text
 from resources.tools.database.script import detect_dialect
 from resources.tools.database.sqlfile import ScriptLoader, forget
+from resources.tools.database.wal import Beside
 from viano_assets.case.redaction import Redactor
 
 MAX_LISTED = 500
@@ -47,6 +48,7 @@ class DataFile(NamedTuple):
     encoding: str | None
     input_path: str
     input_sha256: str
+    beside: Beside = Beside()
 
     @property
     def stem(self) -> str:
@@ -56,7 +58,11 @@ class DataFile(NamedTuple):
 
 class _Build:
     def __init__(self, job: dict[str, Any]) -> None:
-        self.files = [DataFile(f["path"], Path(f["file"]), *(f[k] for k in _FIELDS)) for f in job["files"]]
+        self.files = [
+            DataFile(beside=_beside(f["beside"]), file=Path(f["file"]), **{k: f[k] for k in _FIELDS})
+            for f in job["files"]
+        ]
+        self.scratch = Path(job["out"])
         self.manifests = [(m["path"], Path(m["file"]), m["encoding"]) for m in job["manifests"]]
         self.skip: dict[str, str] = job["skip"]
         self.redactor = Redactor(bytes.fromhex(job["key"])) if job["key"] else None
@@ -131,7 +137,7 @@ class _Build:
     def _extract(self, data: DataFile) -> None:
         target = Target(self.connection, self.physical)
         if data.kind == "sqlite":
-            loaded = load_sqlite(target, data.file, self.redact)
+            loaded = load_sqlite(target, data.file, data.beside, self.scratch, self.redact)
             default = Extent(kind="full", basis="a database file with its own schema")
         else:
             default = Extent(kind="unknown", basis="an extract that does not say what was left out")
@@ -148,9 +154,13 @@ class _Build:
         entry = self._file(data, trouble=loaded.trouble)
         if loaded.trouble:
             default = Extent(kind="unknown", basis=f"not read to its end: {loaded.trouble}")
+        reason = "views, triggers and virtual tables are not loaded"
+        for part in loaded.left_out:
+            self.not_applied.append(NotApplied(path=data.path, line=None, reason=reason, text=part))
         for sink in loaded.sinks:
+            own = default if sink.unsure is None else Extent(kind="unknown", basis=sink.unsure)
             claims = [claim for claim in loaded.claims if claim.name.casefold() == sink.name.casefold()]
-            self.origins.append(Origin(sink, entry, data.input_path, data.input_sha256, default, claims))
+            self.origins.append(Origin(sink, entry, data.input_path, data.input_sha256, own, claims))
 
     def _script(self, data: DataFile) -> None:
         with data.file.open("rb") as handle:
@@ -214,7 +224,11 @@ class _Build:
         )
 
 
-_FIELDS = ("kind", "encoding", "input_path", "input_sha256")
+_FIELDS = ("path", "kind", "encoding", "input_path", "input_sha256")
+
+
+def _beside(paths: dict[str, str]) -> Beside:
+    return Beside(**{name: Path(path) for name, path in paths.items()})
 
 
 def _creators_first(data: DataFile) -> tuple[int, str]:

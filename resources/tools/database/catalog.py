@@ -99,7 +99,7 @@ class NotApplied(_Frozen):
     """A statement or file part that was not loaded, with its place and the reason."""
 
     path: str
-    line: int | None
+    line: int | None = None
     reason: str
     text: str
 

@@ -1,8 +1,8 @@
 """Tables that come as CSV, JSON, SQLite or Parquet.
 
 All are read as text first and typed by what their values are, except where the format itself is typed. The
-files are untrusted: SQLite is opened immutable with its schema untrusted, Parquet with the BROTLI codec and
-DuckDB files are refused (docs/tools.md).
+files are untrusted: SQLite is opened immutable or as a copy with its schema untrusted, Parquet with the
+BROTLI codec and DuckDB files are refused (docs/tools.md).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote as url_quote
 
 import pyarrow as pa
 
@@ -22,6 +21,7 @@ from resources.tools.database.catalog import Column
 from resources.tools.database.ddl import parse_create
 from resources.tools.database.manifest import Claim
 from resources.tools.database.sink import TableSink
+from resources.tools.database.wal import Beside, open_database
 from viano_assets.case.redaction_columns import SECRET_COLUMN, column_kind, is_secret_name, pair_positions
 
 if TYPE_CHECKING:
@@ -35,11 +35,12 @@ Redact = Callable[[str, str, str], str]
 
 
 class Loaded(NamedTuple):
-    """Tables of one file, what the file itself says about them, remarks."""
+    """Tables of one file, what the file itself says about them, remarks, parts that are no tables."""
 
     sinks: list[TableSink]
     claims: list[Claim]
     trouble: str | None = None
+    left_out: tuple[str, ...] = ()
 
 
 class Target(NamedTuple):
@@ -205,31 +206,47 @@ def _json_text(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def load_sqlite(target: Target, file: Path, redact: Redact) -> Loaded:
-    """Load every ordinary table of an SQLite file."""
-    connection = sqlite3.connect(f"file:{url_quote(str(file))}?mode=ro&immutable=1", uri=True)
-    connection.text_factory = lambda raw: raw.decode("utf-8", errors="backslashreplace")
+def load_sqlite(target: Target, file: Path, beside: Beside, scratch: Path, redact: Redact) -> Loaded:
+    """Load every ordinary table of an SQLite file as it stands with its log (wal.py)."""
     sinks: list[TableSink] = []
-    waiting = 0
+    left_out: list[str] = []
+    doubt: str | None = None
     try:
-        connection.execute("PRAGMA trusted_schema=OFF")
-        connection.execute("PRAGMA cell_size_check=ON")
-        listing = connection.execute(
-            "SELECT name, sql FROM sqlite_schema "
-            "WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-        ).fetchall()
-        for name, sql in listing:
-            if sql and not str(sql).lstrip().upper().startswith("CREATE VIRTUAL"):
-                sinks.append(_sqlite_table(target, connection, str(name), str(sql), redact))
-                waiting += sinks[-1].rows
-                if waiting > _COMMIT_ROWS:
-                    target.connection.execute("COMMIT; CHECKPOINT; BEGIN")
-                    waiting = 0
+        with open_database(file, beside, scratch) as (connection, doubt):
+            connection.text_factory = lambda raw: raw.decode("utf-8", errors="backslashreplace")
+            connection.execute("PRAGMA trusted_schema=OFF")
+            connection.execute("PRAGMA cell_size_check=ON")
+            _sqlite_tables(target, connection, redact, sinks, left_out)
     except sqlite3.Error as error:
-        return Loaded(sinks, [], f"SQLite: {str(error)[:120]}")
-    finally:
-        connection.close()
-    return Loaded(sinks, [])
+        return Loaded(sinks, [], f"SQLite: {str(error)[:120]}", left_out=tuple(left_out))
+    for sink in sinks:
+        if doubt is not None:
+            sink.doubt(doubt)
+    return Loaded(sinks, [], left_out=tuple(left_out))
+
+
+def _sqlite_tables(
+    target: Target,
+    connection: sqlite3.Connection,
+    redact: Redact,
+    sinks: list[TableSink],
+    left_out: list[str],
+) -> None:
+    """Load the tables into `sinks`; views, triggers and virtual tables are named in `left_out`."""
+    waiting = 0
+    listing = connection.execute(
+        "SELECT type, name, sql FROM sqlite_schema "
+        "WHERE type IN ('table', 'view', 'trigger') AND name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY name"
+    ).fetchall()
+    for kind, name, sql in listing:
+        if kind != "table" or not sql or str(sql).lstrip().upper().startswith("CREATE VIRTUAL"):
+            left_out.append(f"{kind if kind != 'table' else 'virtual table'} {name}")
+            continue
+        sinks.append(_sqlite_table(target, connection, str(name), str(sql), redact))
+        waiting += sinks[-1].rows
+        if waiting > _COMMIT_ROWS:
+            target.connection.execute("COMMIT; CHECKPOINT; BEGIN")
+            waiting = 0
 
 
 def _sqlite_table(

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -114,7 +114,7 @@ def ensure(
     work = derived / f".snapshot-{os.getpid()}-{secrets.token_hex(6)}"
     work.mkdir()
     try:
-        _build(work, data, [item for item in inputs if _may_be_manifest(item)], key, notify)
+        _build(work, inputs, key, notify)
         try:
             work.rename(folder)
         except OSError:
@@ -132,18 +132,18 @@ def _may_be_manifest(item: DataInput) -> bool:
     )
 
 
-def _build(
-    work: Path,
-    data: Sequence[DataInput],
-    manifests: Sequence[DataInput],
-    key: bytes | None,
-    notify: Notify | None,
-) -> None:
+def _build(work: Path, inputs: Sequence[DataInput], key: bytes | None, notify: Notify | None) -> None:
+    files = {item.path: str(item.file) for item in inputs}
+    manifests = [item for item in inputs if _may_be_manifest(item)]
     skip: dict[str, str] = {}
     while True:
         job = {
             "out": str(work),
-            "files": [{**item._asdict(), "file": str(item.file)} for item in data],
+            "files": [
+                {**item._asdict(), "file": str(item.file), "beside": _beside(item, files)}
+                for item in inputs
+                if item.kind is not None
+            ],
             "manifests": [
                 {**item._asdict(), "file": str(item.file)} for item in manifests if _small(item.file)
             ],
@@ -157,7 +157,18 @@ def _build(
             raise SnapshotError(f"the loader failed: {outcome.reason}")
         skip[outcome.path] = f"its reader failed: {outcome.reason}"
         for left in work.iterdir():
-            left.unlink()
+            if left.is_dir():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
+
+
+def _beside(item: DataInput, files: Mapping[str, str]) -> dict[str, str]:
+    """Return the write-ahead log and the rollback journal that were shipped beside an SQLite file."""
+    if item.kind != "sqlite":
+        return {}
+    shipped = {name: files.get(f"{item.path}-{name}") for name in ("wal", "journal")}
+    return {name: path for name, path in shipped.items() if path is not None}
 
 
 def _small(file: Path) -> bool:
