@@ -60,6 +60,7 @@ class Judge:
         self.folder = folder
         self.bugs = {bug["bug_id"]: bug for bug in built["bugs"]}
         self.told = told
+        self._verified: dict[str, Any] = {}
 
     def judge(
         self, run: Mapping[str, Any], failed: Mapping[str, str], *, as_it_stands: bool
@@ -79,6 +80,7 @@ class Judge:
         unfinished = self._unfinished(run, stages, failed, as_it_stands=as_it_stands)
         codes = {bug_id: _code(stage, failed.get(bug_id, "")) for bug_id, stage in stages.items()}
         codes |= run["unreadable"]
+        self._verified = self._verified_before(run_id)
         views = dict(self._views(run, stages, codes))
         rows = self._all_rows(run, views, codes)
         own = [row for row in rows if row["predictor"] == scoring.VIANO]
@@ -88,8 +90,8 @@ class Judge:
         index.publish(run_id, 1, {"evaluations": rows})
         figures = write_report(self.folder, run, rows, snapshot, unfinished)
         if is_whole(run):
-            keep_snapshot(self.session.home, snapshot)
-            index.publish(snapshot["snapshot_id"], 1, {"calibration": calibration_rows(snapshot)})
+            kept = read_document(keep_snapshot(self.session.home, snapshot), "snapshot")
+            index.publish(kept["snapshot_id"], 1, {"calibration": calibration_rows(kept)})
         write_document(self.folder.run(run_id, "scores.json"), {"schema": "corpus-scores-v1", "rows": rows})
         return figures
 
@@ -174,7 +176,7 @@ class Judge:
             own |= {
                 "package_id": view["package_id"],
                 "state": view["state"],
-                "grounded": self._grounded(view),
+                "grounded": self._grounded(view, str(key)),
                 **{name: spend[name] for name in ("units", "tokens_in", "tokens_out", "cost", "seconds")},
             }
         yield {
@@ -199,11 +201,28 @@ class Judge:
                 return
             yield {**shared, "predictor": scoring.BM25, **scoring.result_columns(ranked, bug)}
 
-    def _grounded(self, view: Mapping[str, Any]) -> bool | None:
-        """Say whether every stored piece of evidence still stands in the inputs; None for old revisions."""
+    def _verified_before(self, run_id: str) -> dict[str, Any]:
+        """Return by partition what an earlier judging of the run found out about its evidence."""
+        path = self.folder.run(run_id, "scores.json")
+        try:
+            rows = read_document(path)["rows"] if path.is_file() else []
+        except PackageError:
+            return {}
+        own = [row for row in rows if row["predictor"] == scoring.VIANO]
+        return {str(row.get("partition_key")): row.get("grounded") for row in own}
+
+    def _grounded(self, view: Mapping[str, Any], key: str) -> bool | None:
+        """Say whether every stored piece of evidence still stands in the inputs.
+
+        Only the newest revision of a case can be verified; an older one keeps what was found out before, None
+        when nothing was.
+        """
         head = self.session.store.latest(view["case_id"])
-        if view["diagnosis"] is None or head.revision != view["analysis_revision"]:
+        if view["diagnosis"] is None:
             return None
+        if head.revision != view["analysis_revision"]:
+            known = self._verified.get(key)
+            return known if isinstance(known, bool) else None
         try:
             return not self.session.verify(view["case_id"])["problems"]
         except VianoError:

@@ -137,6 +137,7 @@ def test_a_damaged_case_is_counted_and_stops_nobody(tmp_path: Path) -> None:
     codes = {row["bug_id"]: row["error_code"] for row in rows if row["predictor"] == "viano"}
     assert codes["CRANE-1"] is None
     assert codes["CRANE-2"]
+    assert "None" not in runs.folder.run(run_id, "report.md").read_text(encoding="utf-8")
 
 
 def test_what_cannot_be_built_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +179,59 @@ def test_a_damaged_list_of_quotes_keeps_those_of_other_providers(tmp_path: Path)
     (home / "corpora" / CHOSEN).write_text("[1]", encoding="utf-8")
     run_small(home)
     assert set(read_document(home / "corpora" / CHOSEN)) == {"offline", "other"}
+
+
+def test_judging_an_old_run_again_takes_no_quote_back_and_forgets_nothing(
+    home: Path, folder: CorpusFolder
+) -> None:
+    """The quote once went back to the older run, and what had been verified became unknown, reported as 0."""
+    first = run_small(home)
+    second = run_small(home)
+    newest = read_document(home / "corpora" / CHOSEN)
+    rows = read_document(folder.run(first, "scores.json"))["rows"]
+    runs = CorpusRuns(Session.open(home), "small")
+    assert runs.judge(first)["not_verified"] == 0
+    assert read_document(folder.run(first, "scores.json"))["rows"] == rows
+    assert read_document(home / "corpora" / CHOSEN) == newest
+    assert folder.snapshots()[-1]["run_id"] == second
+    assert runs.judge(second)["not_verified"] == 0
+    assert read_document(home / "corpora" / CHOSEN) == newest
+    (home / "corpora" / CHOSEN).write_text("{", encoding="utf-8")
+    runs.judge(first)
+    assert read_document(home / "corpora" / CHOSEN) == newest
+    folder.run(first, "scores.json").unlink()
+    assert runs.judge(first)["not_verified"] == 2
+    assert "evidence that does not verify: 0; not verified, since" in report(folder, first)
+
+
+def test_a_rebuild_gives_the_rows_of_a_run_that_was_judged_again(
+    home: Path, folder: CorpusFolder, tmp_path: Path
+) -> None:
+    """The index once got the time of the second judging, the kept snapshot held that of the first."""
+    run_id = run_small(home)
+    (made_at,) = {item["made_at"] for item in folder.snapshots()}
+    time.sleep(1.1)
+    runs = CorpusRuns(Session.open(home), "small")
+    runs.judge(run_id)
+    index = EvidenceIndex(home)
+    question = "SELECT * FROM calibration ORDER BY ALL"
+    before = index.query(question)
+    assert {dict(zip(before.columns, row, strict=True))["made_at"] for row in before.rows} == {made_at}
+    index.rebuild(runs.session.store)
+    assert index.query(question) == before
+
+
+def test_a_report_says_what_it_lacks_in_words(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    folder = build_small(home, tmp_path / "bugs")
+    partial = run_small(home, only=["CRANE-3"])
+    text = report(folder, partial)
+    assert "1 case (0 defects, 1 control)" in text
+    assert "no calibration kept" in text
+    assert "there is no defect to confirm" in text
+    runs = CorpusRuns(Session.open(home), "small")
+    run_id = runs.start(only=["CRANE-1"])
+    runs.judge(run_id, as_it_stands=True)
+    text = report(folder, run_id)
+    assert "| CRANE-1 | defect | not\\_finished | – | no | no | – | 0 |" in text
+    assert "controls: there are none" in text

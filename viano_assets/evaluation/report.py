@@ -39,6 +39,11 @@ def share(pair: tuple[int, int]) -> str:
     return f"{right} of {n} = {100 * right / n:.0f} % ({100 * low:.0f}–{100 * high:.0f})"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def summary(rows: Rows) -> dict[str, Any]:
     """Return the figures of a run's own rows."""
     defects = [row for row in rows if row["verdict"] == "defect"]
@@ -54,6 +59,7 @@ def summary(rows: Rows) -> dict[str, Any]:
         "controls_right": sum(bool(row["verdict_correct"]) for row in controls),
         "overclaims": sum(bool(row["overclaim"]) for row in controls),
         "not_grounded": sum(row.get("grounded") is False for row in rows),
+        "not_verified": sum(row["status"] is not None and row.get("grounded") is None for row in rows),
         "units": sum(row.get("units") or 0 for row in rows),
     }
 
@@ -129,11 +135,16 @@ def _markdown(
     compared: Mapping[str, scoring.Paired],
 ) -> str:
     control_rows = [row for row in own if row["verdict"] != "defect"]
-    what = f"{figures['cases']} cases ({figures['defects']} defects, {figures['controls']} controls)"
+    what = (
+        f"{counted(figures['cases'], 'case')} "
+        f"({counted(figures['defects'], 'defect')}, {counted(figures['controls'], 'control')})"
+    )
     versions = f"prompts `{run['prompts_sha256'][:12]}`, Viano {run['code_version']}"
-    hashes = f"corpus `{run['corpus_sha256'][:12]}`, calibration `{snapshot['snapshot_id']}`"
-    coverage = share((figures["confirmed"], figures["defects"]))
+    kept = f"calibration `{figures['snapshot_id']}`" if figures["snapshot_id"] else "no calibration kept"
+    hashes = f"corpus `{run['corpus_sha256'][:12]}`, {kept}"
     right = share((figures["confirmed_right"], figures["confirmed"]))
+    coverage = share((figures["confirmed"], figures["defects"]))
+    confirmed = f"{coverage} of the defects (coverage); right among them: {right}"
     controls = share(scoring.rate(control_rows, "verdict_correct"))
     lines = [
         f"# Corpus {run['corpus']}, run {run['run_id']}",
@@ -141,9 +152,11 @@ def _markdown(
         f"{what}, provider {code(str(run['provider']))}, {versions}, {hashes}.",
         "",
         *_reservations(run, figures),
-        f"- confirmed: {coverage} of the defects (coverage); right among them: {right}",
-        f"- controls judged rightly: {controls}; overclaims: {figures['overclaims']}",
-        f"- without diagnosis: {figures['failed']}; evidence that does not verify: {figures['not_grounded']}",
+        f"- confirmed: {confirmed if figures['defects'] else 'there is no defect to confirm'}",
+        f"- controls judged rightly: {controls}; overclaims: {figures['overclaims']}"
+        if figures["controls"]
+        else "- controls: there are none",
+        f"- without diagnosis: {figures['failed']}; {_evidence(figures)}",
         "",
         "## Places, beside the baselines on the same cases",
         "",
@@ -166,6 +179,12 @@ def _markdown(
         lines += [f"| {n} | {t.better} | {t.worse} | {t.both} | {t.p:.3f} |" for n, t in compared.items()]
     lines += ["", "## Cases", "", *_cases(own)]
     return "\n".join(lines) + "\n"
+
+
+def _evidence(figures: Mapping[str, Any]) -> str:
+    found = f"evidence that does not verify: {figures['not_grounded']}"
+    unknown = figures["not_verified"]
+    return f"{found}; not verified, since the case has a later revision: {unknown}" if unknown else found
 
 
 def _reservations(run: Mapping[str, Any], figures: Mapping[str, Any]) -> list[str]:
@@ -220,30 +239,48 @@ def _strata(own: Rows) -> list[str]:
     return lines
 
 
+def calibration_table(snapshot: Mapping[str, Any], subject: str) -> str:
+    """Return one subject of a snapshot as a Markdown page: its levels, then its summary figures."""
+    lines = [f"### {subject}", "", *_HEAD, *_levels(snapshot, subject), *_figures(snapshot, subject)]
+    return "\n".join(lines) + "\n"
+
+
+_HEAD = ("| subject | level | right of n | pooled with | rate | 95 % interval |", "| --- " * 6 + "|")
+
+
 def _calibration(snapshot: Mapping[str, Any]) -> list[str]:
-    lines = ["| subject | level | right of n | pooled with | rate | 95 % interval |", "| --- " * 6 + "|"]
-    for subject, measured in sorted(snapshot["subjects"].items()):
-        for item in stored_levels(measured):
-            if item["n"]:
-                known = item["rate"] is not None
-                rate = f"{item['rate']:.2f}" if known else f"n < {MIN_DECIDED}"
-                span = f"{item['low']:.2f}–{item['high']:.2f}" if known else "–"
-                others = ", ".join(item["pooled_with"])
-                block = f"{others}: {item['pooled_right']} of {item['pooled_n']}" if others else "–"
-                counts = f"{item['right']} of {item['n']}"
-                lines.append(f"| {subject} | {item['level']} | {counts} | {block} | {rate} | {span} |")
-    for subject, measured in sorted(snapshot["subjects"].items()):
-        if measured["ece"] is not None:
-            figures = "; ".join(
-                f"{name} {measured[key]:.3f}" if measured[key] is not None else f"{name} –"
-                for name, key in (
-                    ("ECE", "ece"), ("null band up to", "null_high"), ("Brier", "brier"),
-                    ("skill", "brier_skill"), ("AUROC", "auroc"), ("AURC", "aurc"),
-                    ("lower bound of supported and above", "top_lower_bound"),
-                )
-            )  # fmt: skip
-            lines += ["", f"{subject}: {figures}"]
+    subjects = sorted(snapshot["subjects"])
+    rows = [line for subject in subjects for line in _levels(snapshot, subject)]
+    return [*_HEAD, *rows, *(line for subject in subjects for line in _figures(snapshot, subject))]
+
+
+def _levels(snapshot: Mapping[str, Any], subject: str) -> list[str]:
+    lines = []
+    for item in stored_levels(snapshot["subjects"][subject]):
+        if item["n"]:
+            known = item["rate"] is not None
+            rate = f"{item['rate']:.2f}" if known else f"n < {MIN_DECIDED}"
+            span = f"{item['low']:.2f}–{item['high']:.2f}" if known else "–"
+            others = ", ".join(item["pooled_with"])
+            block = f"{others}: {item['pooled_right']} of {item['pooled_n']}" if others else "–"
+            counts = f"{item['right']} of {item['n']}"
+            lines.append(f"| {subject} | {item['level']} | {counts} | {block} | {rate} | {span} |")
     return lines
+
+
+def _figures(snapshot: Mapping[str, Any], subject: str) -> list[str]:
+    measured = snapshot["subjects"][subject]
+    if measured["ece"] is None:
+        return []
+    figures = "; ".join(
+        f"{name} {measured[key]:.3f}" if measured[key] is not None else f"{name} –"
+        for name, key in (
+            ("ECE", "ece"), ("null band up to", "null_high"), ("Brier", "brier"),
+            ("skill", "brier_skill"), ("AUROC", "auroc"), ("AURC", "aurc"),
+            ("lower bound of supported and above", "top_lower_bound"),
+        )
+    )  # fmt: skip
+    return ["", f"{subject}: {figures}"]
 
 
 def _cases(own: Rows) -> list[str]:
@@ -257,6 +294,6 @@ def _cases(own: Rows) -> list[str]:
         confidence = row["effective_confidence"] or "–"
         lines.append(
             f"| {escape(row['bug_id'])} | {escape(row['verdict'])} | {escape(answer)} | {escape(confidence)} "
-            f"| {hits} | {row.get('units')} |"
+            f"| {hits} | {'–' if row.get('units') is None else row['units']} |"
         )
     return lines

@@ -61,30 +61,53 @@ def make_snapshot(
 
 
 def keep_snapshot(home: Path, snapshot: Mapping[str, Any]) -> Path:
-    """Store a snapshot and let new diagnoses of its provider quote it; an existing one is not rewritten.
+    """Store a snapshot and return its file; an existing one is not rewritten, a damaged one is.
 
-    Only a run of the whole corpus is worth one. A damaged list of what is quoted is made again from the
-    stored snapshots.
+    Only a run of the whole corpus is worth one. New diagnoses of the provider quote it from now on, unless
+    another whole run that was judged is newer: judging an old run again takes nobody back. A damaged list of
+    what is quoted is made again from the stored snapshots.
     """
     folder = CorpusFolder(home, str(snapshot["corpus"]))
     path = folder.root / "calibration" / f"{snapshot['snapshot_id']}.json"
-    if not path.exists():
+    if not _is_stored(path, snapshot):
         write_document(path, snapshot)
     chosen = home / "corpora" / CHOSEN
     try:
         names = read_document(chosen) if chosen.is_file() else {}
     except PackageError:
         names = _newest(home)
-    write_document(chosen, {**names, str(snapshot["provider"]): str(path.relative_to(home / "corpora"))})
+    if not _is_passed(home, folder, snapshot) or snapshot["provider"] not in names:
+        names = {**names, str(snapshot["provider"]): str(path.relative_to(home / "corpora"))}
+    write_document(chosen, names)
     return path
 
 
+def _is_stored(path: Path, snapshot: Mapping[str, Any]) -> bool:
+    try:
+        return path.is_file() and read_document(path, "snapshot")["sha256"] == snapshot["sha256"]
+    except (PackageError, KeyError):
+        return False
+
+
+def _is_passed(home: Path, folder: CorpusFolder, snapshot: Mapping[str, Any]) -> bool:
+    """Say whether a whole judged run of the snapshot's provider, of whatever corpus, began later than its."""
+    own = folder.run_order(str(snapshot["run_id"]))
+    for other in stored_corpora(home):
+        judged = set(other.judged_ids())
+        for run in other.runs_of(str(snapshot["provider"])):
+            order = other.run_order(run["run_id"])
+            newer = order > own if other.corpus == folder.corpus else order[0] > own[0]
+            if own[0] and newer and run["run_id"] in judged:
+                return True
+    return False
+
+
 def _newest(home: Path) -> dict[str, str]:
-    """Return per provider profile where its newest snapshot lies."""
+    """Return per provider profile where the snapshot of its newest run lies."""
     found = [(item, folder) for folder in stored_corpora(home) for item in folder.snapshots()]
+    found.sort(key=lambda pair: (pair[1].run_order(pair[0]["run_id"]), pair[0]["made_at"]))
     return {
-        item["provider"]: f"{folder.corpus}/calibration/{item['snapshot_id']}.json"
-        for item, folder in sorted(found, key=lambda pair: pair[0]["made_at"])
+        item["provider"]: f"{folder.corpus}/calibration/{item['snapshot_id']}.json" for item, folder in found
     }
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from viano_assets.canonical import sha256_hex
-from viano_assets.errors import InputError, PackageError
+from viano_assets.errors import InputError, PackageError, VianoError
 
 Row = Mapping[str, Any]
 Unit = tuple[str, int, dict[str, Sequence[Row]]]
@@ -128,17 +128,27 @@ class CorpusFolder:
                     found.append(self.run_document(run_id))
         return [run for run in found if run["provider"] == provider and is_whole(run)]
 
+    def run_order(self, run_id: str) -> tuple[str, int]:
+        """Return when a run began (empty when that cannot be read) and its number, to tell which is newer."""
+        try:
+            return str(self.run_document(run_id)["started_at"]), self._number(run_id) or 0
+        except VianoError:
+            return "", self._number(run_id) or 0
+
     def run(self, run_id: str, name: str) -> Path:
         """Return the path of a run's file."""
         return self.root / "runs" / run_id / name
 
     def snapshots(self) -> list[dict[str, Any]]:
-        """Return the calibration snapshots, oldest first; a damaged one is left out, `problems` names it."""
+        """Return the calibration snapshots, that of the newest run last; `problems` names damaged ones."""
         found = []
         for path in self.snapshot_paths():
             with suppress(PackageError):
                 found.append(read_document(path, "snapshot"))
-        return sorted(found, key=lambda item: (item["made_at"], item["snapshot_id"]))
+        return sorted(
+            found,
+            key=lambda item: (self._number(item["run_id"]) or 0, item["made_at"], item["snapshot_id"]),
+        )
 
     def snapshot_paths(self) -> list[Path]:
         """Return the files of the calibration snapshots by name; hidden files are none."""
