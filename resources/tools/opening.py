@@ -16,7 +16,7 @@ from resources.tools.source import SourceTree, legacy
 from resources.tools.source import search as engine
 from resources.tools.source.history import Reported
 from viano_assets.canonical import strict_loads
-from viano_assets.case.model import CaseDocument
+from viano_assets.case.model import CaseDocument, SourceType
 from viano_assets.case.view import KEY_POINTER, InputView, ViewFile
 from viano_assets.evidence.model import Location
 from viano_assets.package.model import Head
@@ -104,12 +104,23 @@ def _tree(view: InputView, root: Path | None, reported: Reported) -> SourceTree 
     )
 
 
+_FIELD = re.compile(
+    r"\s*(?:(?P<version>[vV]?\d+(?:\.\d+)+[\w.+-]*)|(?P<commit>(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{7,40}))\s*(?:\n|$)"
+)
+"""The value of a field such as `Version:` or `Commit:`, whose label the case does not keep."""
+
+
 def _reported(case: CaseDocument) -> Reported:
     """Return the commits and versions the case names; a version with a name may be another product's."""
     commits: dict[str, None] = {}
     versions: dict[str, bool] = {}
     for source in case.sources:
-        said = source.attributes or {}
+        said = source.attributes
+        field = _FIELD.match(source.text) if source.type is SourceType.ENVIRONMENT else None
+        if field is not None and field["commit"]:
+            commits[field["commit"].lower()] = None
+        elif field is not None:
+            versions[field["version"]] = True
         if said.get("commit"):
             commits[said["commit"].lower()] = None
         if said.get("version"):

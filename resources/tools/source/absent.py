@@ -72,9 +72,9 @@ def _stated(
 
 
 def _unreadable(view: View) -> str | None:
-    """Say which files were not searched: too large, or code that is no text in any known encoding."""
-    if view.oversized:
-        return f"too large to be searched: {view.oversized[0]}"
+    """Say which file was not searched: too large, or no text in any encoding that is searched."""
+    if view.unsearched:
+        return view.unsearched
     for row in view.index.files:
         if row.indexed or language_of(row.path) not in CODE:
             continue

@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from viano_assets.case.text import sniff_encoding
+
 ENCODING = "windows-1252"
 _TABLE = "".join(bytes([b]).decode("cp1252", "ignore") or chr(b) for b in range(256))
 """Windows-1252 as the search program decodes it: undefined bytes are control characters."""
@@ -40,12 +42,41 @@ def is_foreign(data: bytes) -> bool:
 
 
 def foreign_files(root: Path, program: str, timeout: float) -> tuple[str, ...]:
-    """Return the paths of the text files below `root` that are not UTF-8, sorted."""
+    """Return the paths of the text files below `root` that are not UTF-8, sorted.
+
+    Raises:
+        TimeoutExpired: the tree could not be looked through in time.
+    """
+    found = _with_bytes(root, program, r"(?-u)[\x80-\xff]", timeout)
+    return tuple(path for path in found if is_foreign((root / path).read_bytes()))
+
+
+def unmarked_wide_files(root: Path, program: str, timeout: float) -> tuple[str, ...]:
+    """Return the paths of the files that look like UTF-16 and have no byte order mark, sorted.
+
+    Raises:
+        TimeoutExpired: the tree could not be looked through in time.
+    """
+    return tuple(
+        path for path in _with_bytes(root, program, r"(?-u)\x00", timeout) if _is_wide(_head(root / path))
+    )
+
+
+def _is_wide(head: bytes) -> bool:
+    return not head.startswith(_MARKS) and sniff_encoding(head).startswith("utf-16")
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(4096)
+
+
+def _with_bytes(root: Path, program: str, pattern: str, timeout: float) -> list[str]:
     command = [program, "--no-config", "--no-ignore", "--hidden", "--no-follow", "--text", "--glob=!.git"]
-    command += ["--files-with-matches", "--null", "-e", r"(?-u)[\x80-\xff]", "--", "."]
+    command += ["--files-with-matches", "--null", "-e", pattern, "--", "."]
     done = subprocess.run(command, cwd=root, capture_output=True, timeout=timeout, check=False)
-    paths = sorted(p.decode("utf-8", "surrogateescape").removeprefix("./") for p in done.stdout.split(b"\0"))
-    return tuple(p for p in paths if p and is_foreign((root / p).read_bytes()))
+    paths = (p.decode("utf-8", "surrogateescape").removeprefix("./") for p in done.stdout.split(b"\0"))
+    return sorted(path for path in paths if path)
 
 
 def carried_back(data: bytes, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -52,8 +52,8 @@ def _answer(
         return view.unavailable(tool, given, f"pattern: {found.message}")
     cause = found.cause
     completeness = Completeness.TRUNCATED if cause else view.whole()
-    if not cause and view.oversized:
-        completeness, cause = Completeness.PARTIAL, f"too large to be searched: {view.oversized[0]}"
+    if not cause and view.unsearched:
+        completeness, cause = Completeness.PARTIAL, view.unsearched
     if not found.cause:
         scope["files_searched"] = found.files_searched
     rows = _rows(view, found)

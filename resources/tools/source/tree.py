@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any
 
 from pydantic import ValidationError
@@ -107,7 +108,7 @@ class SourceTree:
             if problem:
                 return self._view.unavailable(tool, arguments, f"arguments: {problem}")
             result = _TOOLS[tool](self._view, dict(arguments), contract.parse(tool, arguments))
-        except (VianoError, OSError, ValidationError) as error:
+        except (VianoError, OSError, ValidationError, SubprocessError) as error:
             return self._view.unavailable(tool, arguments, str(error))
         return result
 

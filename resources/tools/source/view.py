@@ -60,9 +60,14 @@ class View:
         return legacy.foreign_files(self.root, search.ripgrep(), search.TIMEOUT_S)
 
     @cached_property
-    def oversized(self) -> tuple[str, ...]:
-        """The files that are too large to be searched."""
-        return tuple(p for p in walk(self.root) if (self.root / p).stat().st_size > search.MAX_FILE)
+    def unsearched(self) -> str | None:
+        """Why a search of the text may miss something: a file too large, or in an unmarked encoding."""
+        for path in walk(self.root):
+            if (self.root / path).stat().st_size > search.MAX_FILE:
+                return f"too large to be searched: {path}"
+        wide = legacy.unmarked_wide_files(self.root, search.ripgrep(), search.TIMEOUT_S)
+        known = next((path for path in wide if language_of(path) is not None), None)
+        return f"UTF-16 without a byte order mark is not searched: {known}" if known else None
 
     @cached_property
     def start(self) -> history.Start:

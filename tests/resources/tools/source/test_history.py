@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from resources.tools.registry import ToolBoxFactory
 from resources.tools.source import SourceTree, check
 from resources.tools.source.history import Reported
+from viano_assets.case.intake import import_case
 from viano_assets.evidence.model import Completeness
+from viano_assets.package.store import CheckpointStore
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -141,6 +144,29 @@ def test_blame_names_the_commit_of_each_line_up_to_the_revision(revisions: list[
 )
 def test_what_cannot_be_asked_of_history(arguments: dict[str, object]) -> None:
     assert check("source.history", arguments)
+
+
+@pytest.mark.parametrize(
+    ("line", "at"),
+    [
+        ("Revision: {0}", 0),
+        ("Seen at commit {1:.10}.", 1),
+        ("Version: v1.0", 0),
+        ("Commit: {1:.9}", 1),
+        ("", 2),
+    ],
+)
+def test_the_revision_that_the_report_names_reaches_the_tool(
+    revisions: list[str], tmp_path: Path, line: str, at: int
+) -> None:
+    report = tmp_path / "r.md"
+    report.write_text(f"# The limit is wrong\n\n{line.format(*revisions)}\n\n## Observed\nThe limit is 5.\n")
+    packed = shutil.make_archive(str(tmp_path / "s"), "zip", tmp_path / "origin")
+    store = CheckpointStore(tmp_path / "home")
+    head = import_case(store, case_id="REV", report=report, source=Path(packed))
+    box = ToolBoxFactory(tmp_path / "cache").open(store, head)
+    assert box.run("source.history", {"text": "limit"}).scope["up_to"] == revisions[at]
+    assert box.overview()["source"]["top_folders"] == []
 
 
 @pytest.mark.usefixtures("revisions")

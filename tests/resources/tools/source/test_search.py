@@ -194,3 +194,12 @@ def test_a_file_too_large_to_be_searched_is_named(open_tree: Open) -> None:
     for result in (tree.search({"pattern": "needle"}), tree.symbol({"name": "needle"})):
         assert (result.empty, result.completeness) == (True, Completeness.PARTIAL)
         assert "huge.py" in str(result.cause)
+
+
+def test_wide_text_without_a_mark_makes_an_absence_partial(open_tree: Open) -> None:
+    tree = open_tree(
+        {"a.cs": "class Needle { }\n".encode("utf-16-le"), "b.cs": "class B { }\n".encode("utf-16")}
+    )
+    for result in (tree.search({"pattern": "Needle"}), tree.symbol({"name": "Needle"})):
+        assert (result.empty, result.completeness) == (True, Completeness.PARTIAL)
+        assert "a.cs" in str(result.cause)
