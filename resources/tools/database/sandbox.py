@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from resources.tools.database import cells, worker
+from resources.tools.database import cells, reading, worker
 from resources.tools.database.snapshot import Snapshot
 
 DEADLINE_S = 5.0
@@ -34,8 +34,10 @@ class QueryAnswer(NamedTuple):
     """What came of a query.
 
     `refused`: outside the contract. `failed`: an error of DuckDB. `timeout`: ended at a time or memory
-    limit. Otherwise `columns`, `types`, `rows` (JSON cells), `more` (a cap was reached), the tables read and
-    whether the query sums up, so that it gives a row even when it found nothing.
+    limit. Otherwise `columns`, `types`, `rows` (JSON cells), `more` (a cap was reached), the tables read,
+    whether the query sums up, so that it gives a row even when it found nothing, the folded names of
+    tables of which the result shows a row wherever it reads them, and the folded names of columns it uses
+    (`*`: any).
     """
 
     columns: tuple[str, ...] = ()
@@ -44,6 +46,8 @@ class QueryAnswer(NamedTuple):
     more: bool = False
     tables: tuple[str, ...] = ()
     summing: bool = False
+    shown: frozenset[str] = frozenset()
+    used: frozenset[str] = frozenset()
     refused: str | None = None
     failed: str | None = None
     timeout: bool = False
@@ -105,6 +109,8 @@ def select(
         "cell_limit": cell_limit,
         "byte_limit": 200_000,
         "cells": cells.__file__,
+        "reading": reading.__file__,
+        "columns": {table.name: list(table.column_names) for table in snapshot.catalog.tables},
     }
     with tempfile.TemporaryDirectory(prefix="viano-query-") as empty:
         process = subprocess.Popen(
@@ -176,4 +182,6 @@ def _read(output: bytes | None) -> QueryAnswer:
         more=bool(answer["more"]),
         tables=tuple(answer["tables"]),
         summing=bool(answer["summing"]),
+        shown=frozenset(name for name, shown in answer["shown"].items() if shown),
+        used=frozenset(answer["used"]),
     )

@@ -3,7 +3,7 @@
 # ruff: noqa: S608 - names in SQL are quoted, values are parameters
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from pydantic import Field
@@ -28,9 +28,10 @@ from resources.tools.database.rows import (
     undecided,
     where,
 )
-from resources.tools.database.sandbox import DEADLINE_S, select
+from resources.tools.database.sandbox import DEADLINE_S, QueryAnswer, select
 from resources.tools.database.siblings import compare
 from resources.tools.database.snapshot import QueryTimeoutError, Snapshot
+from resources.tools.database.widen import declares_number
 from viano_assets.evidence.model import Completeness, Draft, Location, Provenance, ToolResult
 
 OVERVIEW_TABLES = 300
@@ -202,37 +203,7 @@ class DatabaseTools:
         if answer.failed is not None:
             return unavailable("db.query", arguments, "query_failed", answer.failed)
         tables = [table for name in answer.tables if (table := snapshot.catalog.table(name)) is not None]
-        state = completeness(tables)
-        if not tables:
-            state = Completeness.PARTIAL
-        if not answer.rows or (
-            answer.summing and len(answer.rows) == 1 and all(is_void(cell) for cell in answer.rows[0])
-        ):
-            shown = "no rows" if not answer.rows else f"one row of nothing: {compact(list(answer.rows[0]))}"
-            return nothing(
-                "db.query", arguments, scope(tables), state, f"the query gave {shown}",
-                cause=None if state is Completeness.COMPLETE else "tables_not_complete",
-                location=location(tables[0]) if len(tables) == 1 else Location(),
-                origin=_origin(tables),
-            )  # fmt: skip
-        if answer.more:
-            state = Completeness.TRUNCATED
-        body = {
-            "sql": asked.sql,
-            "columns": list(answer.columns),
-            "types": list(answer.types),
-            "rows": len(answer.rows),
-            "more": answer.more,
-        }
-        content = compact(body) + "".join("\n" + compact(list(row)) for row in answer.rows)
-        provenance = Provenance(
-            kind="query",
-            location=location(tables[0]) if len(tables) == 1 else Location(),
-            **_one_input(tables),
-        )
-        draft = Draft(content=content, provenance=provenance, completeness=state)
-        cause = "row_cap" if answer.more else None
-        return _found("db.query", arguments, scope(tables), state, [draft], cause)
+        return _answered(asked, arguments, answer, tables)
 
     def _rows(self, snapshot: Snapshot, arguments: Mapping[str, Any]) -> ToolResult:
         asked = RowsArguments.model_validate(arguments)
@@ -352,6 +323,58 @@ class DatabaseTools:
                 return self._absent_rows("db.siblings", arguments, table, condition, open_rows)
             found = compare(connection, snapshot.catalog, self._links, rows[0], asked.limit)
         return _found("db.siblings", arguments, scope(found.tables), completeness(found.tables), found.drafts)
+
+
+def _answered(
+    asked: QueryArguments, arguments: Mapping[str, Any], answer: QueryAnswer, tables: list[Table]
+) -> ToolResult:
+    """Put the answer of a query together; what shows no row of a table that is not whole proves nothing."""
+    used = None if "*" in answer.used else answer.used
+    part = [table for table in tables if not _is_whole(table, used)]
+    state = Completeness.PARTIAL if part or not tables else Completeness.COMPLETE
+    place = location(tables[0]) if len(tables) == 1 else Location()
+    if not answer.rows or (
+        answer.summing and len(answer.rows) == 1 and all(is_void(cell) for cell in answer.rows[0])
+    ):
+        shown = "no rows" if not answer.rows else f"one row of nothing: {compact(list(answer.rows[0]))}"
+        return nothing(
+            "db.query", arguments, scope(tables), state, f"the query gave {shown}",
+            cause=None if state is Completeness.COMPLETE else "tables_not_complete",
+            location=place, origin=_origin(tables),
+        )  # fmt: skip
+    hidden = [table.name for table in part if table.name.casefold() not in answer.shown]
+    body = {
+        "sql": asked.sql,
+        "columns": list(answer.columns),
+        "types": list(answer.types),
+        "rows": len(answer.rows),
+        "more": answer.more,
+    }
+    if answer.more:
+        state = Completeness.TRUNCATED
+    void = bool(hidden) or not tables
+    cause = "row_cap" if answer.more else None
+    if void:
+        state, cause = Completeness.PARTIAL, "shows_no_row" if hidden else "no_table_read"
+        body["statement"] = (
+            f"no row of {', '.join(hidden)} is shown, and that is not whole: this proves nothing"
+            if hidden
+            else "no table was read: this says nothing about the data"
+        )
+    content = compact(body) + "".join("\n" + compact(list(row)) for row in answer.rows)
+    provenance = Provenance(kind="absence" if void else "query", location=place, **_one_input(tables))
+    draft = Draft(content=content, provenance=provenance, completeness=state)
+    looked = {**scope(tables), **({"rows_not_shown_of": hidden} if hidden else {})}
+    found = _found("db.query", arguments, looked, state, [draft], cause)
+    return found.model_copy(update={"empty": void})
+
+
+def _is_whole(table: Table, used: Collection[str] | None) -> bool:
+    """Say whether a query over these columns (None: any) of a table sees everything there is."""
+    if completeness([table], used) is not Completeness.COMPLETE:
+        return False
+    mixed = [c.name for c in table.columns if c.type == "VARCHAR" and declares_number(c.declared)]
+    return not any(used is None or name.casefold() in used for name in mixed)
 
 
 def _found(

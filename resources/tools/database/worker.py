@@ -44,6 +44,7 @@ _LOCK = (
     "SET python_enable_replacements=false",
     "SET max_expression_depth=200",
     "SET enable_external_file_cache=false",
+    "SET TimeZone='UTC'",
     "SET enable_external_access=false",
     "SET lock_configuration=true",
 )
@@ -92,10 +93,7 @@ def sums_up(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
     if re.search(r"\bexists\s*\(|^\s*select\s*\(", sql, re.IGNORECASE):
         return True
     called = {name.casefold() for name in re.findall(r"([A-Za-z_]\w*)\s*\(", sql)}
-    rows = connection.execute(
-        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
-    ).fetchall()
-    return bool(called & {str(name).casefold() for (name,) in rows})
+    return bool(called & _aggregates(connection))
 
 
 def open_tables(job: dict[str, Any], wanted: set[str]) -> duckdb.DuckDBPyConnection:
@@ -124,19 +122,21 @@ def say_started() -> None:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    """Carry out one job: `file`, `tables` (name to rows), `sql`, `limit` and byte caps."""
+    """Carry out one job: `file`, `tables` (name to rows), `columns`, `sql`, `limit` and byte caps."""
     import duckdb  # noqa: PLC0415
 
     say_started()
-    encode = _encoder(job["cells"])
+    encode = _module("cells", job["cells"]).encode_cell
+    reading = _module("reading", job["reading"])
     parser = duckdb.connect(":memory:", config=_START)
     statement = gate(parser, job["sql"])
     explain = statement.type == duckdb.StatementType.EXPLAIN
-    try:
-        wanted = {name.casefold() for name in parser.get_table_names(job["sql"])}
-    except duckdb.Error:
-        wanted = {str(name).casefold() for name in job["tables"]}
     summing = sums_up(parser, statement.query)
+    tree = parse_tree(parser, statement.query, explain=explain)
+    columns = {str(name).casefold(): list(names) for name, names in job["columns"].items()}
+    refuse_what_changes(parser, reading, tree, columns)
+    wanted = reading.tables_read(tree) & columns.keys()
+    aggregates = _aggregates(parser)
     parser.close()
     connection = open_tables(job, wanted)
     for setting in _LOCK:
@@ -154,7 +154,50 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         names, types = ["part", "plan"], ["VARCHAR", "VARCHAR"]
     cursor = connection.execute(sql)
     answer = _fetch(cursor, names, types, job, encode)
-    return {**answer, "tables": sorted(wanted), "summing": summing}
+    shown: dict[str, bool] = {}
+    if not explain:
+        shown = reading.shown_references(tree, columns, aggregates, answer["rows"], len(answer["columns"]))
+    used = sorted(reading.names_used(tree))
+    return {**answer, "tables": sorted(wanted), "summing": summing, "shown": shown, "used": used}
+
+
+def parse_tree(connection: duckdb.DuckDBPyConnection, sql: str, *, explain: bool) -> Any:
+    """Return DuckDB's parse tree of a SELECT; None when it gives none."""
+    text = re.sub(r"^\s*EXPLAIN\s+", "", sql, flags=re.IGNORECASE) if explain else sql
+    row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchone()
+    try:
+        tree = json.loads(row[0]) if row else None
+    except (ValueError, RecursionError):
+        return None
+    return tree if isinstance(tree, dict) and not tree.get("error") else None
+
+
+def refuse_what_changes(
+    connection: duckdb.DuckDBPyConnection, reading: Any, tree: Any, columns: dict[str, list[str]]
+) -> None:
+    """Refuse what would answer otherwise when it is asked again.
+
+    Raises:
+        RefusedError: the text depends on the moment, on chance or on this process.
+    """
+    if tree is None:
+        raise RefusedError("its parts cannot be told apart, so whether it is repeatable is not known")
+    catalogue = connection.execute(
+        "SELECT function_name, function_type, stability, len(parameters), has_side_effects, macro_definition "
+        "FROM duckdb_functions()"
+    ).fetchall()
+    read = reading.tables_read(tree)
+    names = {column.casefold() for table, own in columns.items() if table in read for column in own}
+    found = reading.what_changes(tree, reading.volatile_functions(catalogue), names)
+    if found is not None:
+        raise RefusedError(f"{found} answers otherwise at another time; ask for what the tables hold")
+
+
+def _aggregates(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    rows = connection.execute(
+        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
+    ).fetchall()
+    return {str(name).casefold() for (name,) in rows}
 
 
 def _fetch(
@@ -181,13 +224,13 @@ def _fetch(
     return {"columns": names, "types": types, "rows": rows, "more": more}
 
 
-def _encoder(path: str) -> Any:
-    spec = importlib.util.spec_from_file_location("cells", path)
+def _module(name: str, path: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise RefusedError("cells.py is missing")
+        raise RefusedError(f"{name}.py is missing")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.encode_cell
+    return module
 
 
 def main() -> None:
