@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.event_api import PartitionKeyFilter
 
 from resources.corpus_runs import CorpusRuns
 from resources.dagster_viano import VianoResource
@@ -18,12 +19,14 @@ from tests.support.analyst_server import SETTINGS
 from tests.support.graph import materialise
 from tests.support.small_corpus import build_small, run_small, write_corpus
 from viano_assets.assets.corpus import (
+    CALIBRATION,
     CORPORA,
     EVALUATION,
     PLOTS,
     built_corpora,
     corpus_calibration,
     corpus_evaluation,
+    run_checks,
 )
 from viano_assets.assets.run_types import CORPUS_RUN
 from viano_assets.assets.specs import ASSET_OF_PHASE
@@ -35,6 +38,7 @@ from viano_assets.automation.corpus_sensors import (
     nightly_corpora,
 )
 from viano_assets.automation.sensors import register_cases
+from viano_assets.automation.sync import sync_home
 from viano_assets.definitions import build_defs
 from viano_assets.evaluation.corpus import build_corpus, corpus_of_folder
 from viano_assets.evaluation.owner import Owner
@@ -264,6 +268,23 @@ def test_the_graph_and_the_commands_own_a_run_in_turn(
     assert materialise(home, instance, ["CRANE-1@r1"], tags={CORPUS_RUN: "small.r0001"}).success
 
 
+def test_a_judging_that_meets_another_owner_is_no_failure(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    """`viano corpus run` that began between a tick and its judging once left the judging failed."""
+    home = tmp_path / "home"
+    assert tick(instance, home).run_requests
+    materialise(home, instance, ["CRANE-1@r1"])
+    for _ in range(MAX_JUDGINGS + 1):
+        (judging,) = tick(instance, home).run_requests or []
+        with Owner(folder).held():
+            met = judged(instance, home, judging, raises=False)
+        assert met.asset_materializations_for_node("corpus_evaluation") == []
+    (judging,) = tick(instance, home).run_requests or []
+    assert judged(instance, home, judging).asset_materializations_for_node("corpus_evaluation")
+    assert folder.judged_ids() == ["small.r0001"]
+
+
 def test_each_corpus_has_a_partition_with_all_plots_and_no_broken_picture(
     instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
 ) -> None:
@@ -296,6 +317,62 @@ def test_each_corpus_has_a_partition_with_all_plots_and_no_broken_picture(
     assert folder.judged_ids() == ["small.r0001"]
 
 
+def checks(instance: dg.DagsterInstance) -> dict[str, bool]:
+    """Return what the last evaluation of each check of the corpus said."""
+    keys = [dg.AssetCheckKey(EVALUATION, n) for n in ("not_worse", "calibration_holds", "grounded")]
+    found = instance.event_log_storage.get_latest_asset_check_execution_by_key(
+        keys, PartitionKeyFilter(key="small")
+    )
+    events = [(key.name, record.event) for key, record in found.items()]
+    return {
+        name: event.dagster_event.asset_check_evaluation_data.passed
+        for name, event in events
+        if event is not None and event.dagster_event is not None
+    }
+
+
+def reported(instance: dg.DagsterInstance) -> list[str]:
+    """Return the runs whose judging Dagster knows, newest first."""
+    records = instance.fetch_materializations(EVALUATION, limit=50).records
+    made = [record.asset_materialization for record in records]
+    return [str(event.metadata["run_id"].value) for event in made if event is not None]
+
+
+def test_what_the_command_line_judged_stands_on_the_page(
+    instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
+) -> None:
+    home = tmp_path / "home"
+    runs = [run_small(home), run_small(home)]
+    folder.run(runs[0], "units.png").unlink()
+    assert sync_home(home, instance)["reported"] == len(runs) + 2 * 5
+    assert reported(instance) == [runs[1], runs[0]]
+    assert checks(instance) == dict.fromkeys(("not_worse", "calibration_holds", "grounded"), True)
+    assert instance.get_dynamic_partitions(CORPORA) == ["small"]
+    (shown,) = instance.fetch_materializations(CALIBRATION, limit=5).records
+    assert shown.asset_materialization is not None
+    table = str(shown.asset_materialization.metadata["diagnosis"].value)
+    assert table.startswith("### diagnosis\n\n| subject | level |")
+    assert sync_home(home, instance)["reported"] == 0
+    CorpusRuns(Session.open(home), "small").judge(runs[0])
+    assert sync_home(home, instance)["reported"] == 0, "an older run judged again does not become the newest"
+    later = [run_small(home), run_small(home)]
+    folder.run(later[0], "summary.json").write_text("{", encoding="utf-8")
+    assert sync_home(home, instance)["reported"] == 1 + 2 * 5
+    assert reported(instance) == [later[1], runs[1], runs[0]]
+    assert checks(instance) == dict.fromkeys(("not_worse", "calibration_holds", "grounded"), True)
+    assert sync_home(home, instance)["reported"] == 0
+
+
+def test_what_could_not_be_verified_passes_no_check(tmp_path: Path, folder: CorpusFolder) -> None:
+    run_id = run_small(tmp_path / "home")
+    figures = read_document(folder.run(run_id, "summary.json"))
+    found = {item.name: item for item in run_checks(folder, figures | {"not_verified": 1})}
+    assert (found["grounded"].passed, found["grounded"].severity) == (False, dg.AssetCheckSeverity.WARN)
+    found = {item.name: item for item in run_checks(folder, figures | {"not_grounded": 1})}
+    assert (found["grounded"].passed, found["grounded"].severity) == (False, dg.AssetCheckSeverity.ERROR)
+    assert found["not_worse"].metadata == {"columns that got worse": "none"}
+
+
 def test_the_nightly_job_reprocesses_what_changed_and_tells_the_page(
     instance: dg.DagsterInstance, tmp_path: Path, folder: CorpusFolder
 ) -> None:
@@ -308,5 +385,9 @@ def test_the_nightly_job_reprocesses_what_changed_and_tells_the_page(
         assert not done.success, "the damaged corpus is reported"
         assert folder.judged_ids() == ["small.r0001"], "the second night finds nothing changed"
     assert instance.get_materialized_partitions(EVALUATION) == {"small"}
+    assert instance.get_materialized_partitions(CALIBRATION) == {"small"}
+    assert checks(instance) == dict.fromkeys(("not_worse", "calibration_holds", "grounded"), True)
+    assert len(reported(instance)) == 1
+    assert sync_home(home, instance)["reported"] == 0
     assert instance.get_materialized_partitions(ASSET_OF_PHASE[Phase.DIAGNOSIS]) == {"CRANE-1@r1"}
     assert nightly_corpora.default_status is dg.DefaultScheduleStatus.STOPPED

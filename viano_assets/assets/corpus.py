@@ -8,15 +8,17 @@ import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dagster as dg
 from pydantic import Field
 
 from resources.dagster_viano import VianoResource
 from resources.run_lock import run_lock
+from viano_assets.assets.events import DATA_VERSION_TAG
 from viano_assets.assets.metadata import failing, to_metadata
-from viano_assets.errors import VianoError
+from viano_assets.canonical import sha256_hex
+from viano_assets.errors import BusyError, VianoError
 from viano_assets.evaluation.stored import CorpusFolder, stored_corpora
 
 GROUP = "known_bugs"
@@ -24,6 +26,9 @@ EVALUATION = dg.AssetKey("corpus_evaluation")
 CALIBRATION = dg.AssetKey("corpus_calibration")
 CORPORA = "viano_corpora"
 """Name of the partition set; its keys are the names of built corpora."""
+
+BUSY = "viano/busy"
+"""Tag of a judging that met another owner of the corpus' runs: no failure of the judging, it comes again."""
 
 corpora = dg.DynamicPartitionsDefinition(name=CORPORA)
 
@@ -84,7 +89,7 @@ class JudgeConfig(dg.Config):
 def corpus_evaluation(
     context: dg.AssetExecutionContext, config: JudgeConfig, viano: VianoResource
 ) -> Iterator[dg.MaterializeResult[None]]:
-    """Judge a run and report it."""
+    """Judge a run and report it; while another process owns it, end with the tag `BUSY`."""
     from resources.corpus_runs import CorpusRuns  # noqa: PLC0415  # loads duckdb and scipy only when it runs
 
     with failing(), run_lock(context.instance.root_directory, context.run.run_id):
@@ -93,20 +98,25 @@ def corpus_evaluation(
         if not known:
             raise dg.Failure(f"the corpus {context.partition_key} has no run yet", allow_retries=False)
         run_id = config.run_id or known[-1]
-        figures = runs.judge(run_id, as_it_stands=config.as_it_stands, told=context.log.info)
-        moved = moved_levels(runs.folder, figures)
+        try:
+            figures = runs.judge(run_id, as_it_stands=config.as_it_stands, told=context.log.info)
+        except BusyError as error:
+            context.instance.add_run_tags(context.run.run_id, {BUSY: error.code})
+            raise
+        found_out = run_checks(runs.folder, figures)
     context.log.info("%s judged: %s", run_id, figures)
     yield dg.MaterializeResult(
         metadata=evaluation_metadata(runs.folder, figures),
         check_results=[
-            _check("not_worse", not figures["worse"], ", ".join(figures["worse"])),
-            _check("calibration_holds", not moved, ", ".join(moved)),
             dg.AssetCheckResult(
-                check_name="grounded",
-                passed=figures["not_grounded"] == 0,
-                metadata=to_metadata({"cases": figures["not_grounded"]}),
-            ),
+                check_name=found.name,
+                passed=found.passed,
+                severity=found.severity,
+                metadata=to_metadata(found.metadata),
+            )
+            for found in found_out
         ],
+        data_version=dg.DataVersion(evaluation_version(runs.folder, run_id)),
     )
 
 
@@ -124,24 +134,89 @@ def evaluation_metadata(folder: CorpusFolder, figures: Mapping[str, Any]) -> dic
     from viano_assets.evaluation.report import without_pictures  # noqa: PLC0415  # loads scipy
 
     report = folder.run(figures["run_id"], "report.md")
+    pictures = {name: report.with_name(f"{file}.png") for file, name in PLOTS.items()}
     return dict(
         to_metadata(
             {
                 **figures,
-                "report": without_pictures(report.read_text(encoding="utf-8")),
-                **{name: report.with_name(f"{file}.png").read_bytes() for file, name in PLOTS.items()},
+                "report": without_pictures(report.read_text(encoding="utf-8", errors="replace")),
+                **{name: path.read_bytes() if path.is_file() else None for name, path in pictures.items()},
                 "file": str(report),
             }
         )
     )
 
 
-def _check(name: str, passed: bool, what: str) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        check_name=name,
-        passed=passed,
-        severity=dg.AssetCheckSeverity.WARN,
-        metadata=to_metadata({"what": what or "nothing"}),
+def evaluation_version(folder: CorpusFolder, run_id: str) -> str:
+    """Return the data version of a judged run: its id and the hash of its scores."""
+    return f"{run_id}-{sha256_hex(folder.run(run_id, 'scores.json').read_bytes())[:16]}"
+
+
+class Found(NamedTuple):
+    """What a check of a judged run found."""
+
+    name: str
+    passed: bool
+    severity: dg.AssetCheckSeverity
+    metadata: Mapping[str, Any]
+
+
+def run_checks(folder: CorpusFolder, figures: Mapping[str, Any]) -> list[Found]:
+    """Return the checks of a judged run. What could not be verified is no error, but passes no check."""
+    moved = moved_levels(folder, figures)
+    broken, unknown = figures["not_grounded"], figures.get("not_verified", 0)
+    warn, error = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
+    return [
+        Found("not_worse", not figures["worse"], warn, _names("columns that got worse", figures["worse"])),
+        Found("calibration_holds", not moved, warn, _names("levels that moved", moved)),
+        Found(
+            "grounded",
+            not broken and not unknown,
+            error if broken else warn,
+            {"cases that do not verify": broken, "cases that could not be verified": unknown},
+        ),
+    ]
+
+
+def _names(what: str, names: Sequence[str]) -> dict[str, str]:
+    return {what: ", ".join(names) or "none"}
+
+
+def evaluation_event(folder: CorpusFolder, figures: Mapping[str, Any]) -> dg.AssetMaterialization:
+    """Return the materialisation that `corpus_evaluation` would report of a run that was judged outside."""
+    return dg.AssetMaterialization(
+        EVALUATION,
+        partition=folder.corpus,
+        metadata=evaluation_metadata(folder, figures),
+        tags={DATA_VERSION_TAG: evaluation_version(folder, str(figures["run_id"]))},
+    )
+
+
+def check_events(folder: CorpusFolder, figures: Mapping[str, Any]) -> list[dg.AssetCheckEvaluation]:
+    """Return the check evaluations that go with `evaluation_event`."""
+    return [
+        dg.AssetCheckEvaluation(
+            asset_key=EVALUATION,
+            check_name=found.name,
+            passed=found.passed,
+            severity=found.severity,
+            metadata=to_metadata(found.metadata),
+            partition=folder.corpus,
+        )
+        for found in run_checks(folder, figures)
+    ]
+
+
+def calibration_event(folder: CorpusFolder) -> dg.AssetMaterialization | None:
+    """Return what `corpus_calibration` would report, None before a whole run was judged."""
+    snapshots = folder.snapshots()
+    if not snapshots:
+        return None
+    return dg.AssetMaterialization(
+        CALIBRATION,
+        partition=folder.corpus,
+        metadata=calibration_metadata(folder, snapshots[-1]),
+        tags={DATA_VERSION_TAG: str(snapshots[-1].get("sha256"))},
     )
 
 
@@ -165,15 +240,23 @@ def corpus_calibration(
     if not snapshots:
         context.log.info("no whole run of %s was judged yet", folder.corpus)
         return
-    now = snapshots[-1]
-    plot = folder.run(now["run_id"], "reliability.png")
     yield dg.MaterializeResult(
-        metadata=to_metadata(
+        metadata=calibration_metadata(folder, snapshots[-1]),
+        data_version=dg.DataVersion(str(snapshots[-1].get("sha256"))),
+    )
+
+
+def calibration_metadata(folder: CorpusFolder, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page of a snapshot shows: a table a subject beside the plot."""
+    from viano_assets.evaluation.report import calibration_table  # noqa: PLC0415  # loads scipy
+
+    plot = folder.run(snapshot["run_id"], "reliability.png")
+    return dict(
+        to_metadata(
             {
-                **{name: now[name] for name in ("snapshot_id", "provider", "run_id", "made_at")},
-                **now["subjects"],
+                **{name: snapshot[name] for name in ("snapshot_id", "provider", "run_id", "made_at")},
+                **{subject: calibration_table(snapshot, subject) for subject in sorted(snapshot["subjects"])},
                 PLOTS["reliability"]: plot.read_bytes() if plot.is_file() else None,
             }
-        ),
-        data_version=dg.DataVersion(str(now.get("sha256"))),
+        )
     )

@@ -16,13 +16,20 @@ from resources.corpus_standing import Stage
 from resources.dagster_viano import VianoResource
 from resources.run_lock import run_lock
 from resources.session import Session
-from viano_assets.assets.corpus import CALIBRATION, CORPORA, EVALUATION, evaluation_metadata
+from viano_assets.assets.corpus import (
+    BUSY,
+    CALIBRATION,
+    EVALUATION,
+    calibration_event,
+    check_events,
+    evaluation_event,
+)
 from viano_assets.assets.metadata import to_metadata
 from viano_assets.assets.run_types import CORPUS_RUN
 from viano_assets.automation.jobs import analyse_case
 from viano_assets.automation.sensors import FIRST_PAUSE_S, LONGEST_PAUSE_S
-from viano_assets.automation.sync import add_keys, sync_home
-from viano_assets.errors import VianoError
+from viano_assets.automation.sync import add_corpus, add_keys, sync_home
+from viano_assets.errors import BusyError, VianoError
 from viano_assets.evaluation.gate import ReprocessingConfig, changed, patience_ends, refusal
 from viano_assets.evaluation.owner import Owner
 from viano_assets.evaluation.stored import CorpusFolder
@@ -211,18 +218,20 @@ class _Reprocessing:
         return requests, f"{run['run_id']} dispatched"
 
     def _judging(self, run_id: str, records: Sequence[dg.RunRecord], *, as_it_stands: bool) -> Next:
-        """Request the judging under a key of its own each time: a used key requests nothing."""
+        """Request the judging under a key of its own each time: a used key requests nothing.
+
+        One that met another owner of the run has not failed.
+        """
         name = self.runs.folder.corpus
         before = [r.dagster_run for r in records if JUDGING in r.dagster_run.tags]
-        if len(before) >= MAX_JUDGINGS:
+        failed = [run for run in before if BUSY not in run.tags]
+        if len(failed) >= MAX_JUDGINGS:
             return [], (
-                f"judging {run_id} failed {len(before)} times, last in run {before[0].run_id}; "
+                f"judging {run_id} failed {len(failed)} times, last in run {failed[0].run_id}; "
                 f"when the cause is mended: viano corpus judge {name}"
             )
         number = str(len(before) + 1)
-        known = self.instance.get_dynamic_partitions(CORPORA)
-        if name not in known:
-            self.instance.add_dynamic_partitions(CORPORA, [name])
+        add_corpus(self.instance, name)
         config = {"run_id": run_id, "as_it_stands": as_it_stands}
         request = dg.RunRequest(
             run_key=f"{run_id}:judge:{number}",
@@ -273,10 +282,12 @@ def reprocess(context: dg.OpExecutionContext, viano: VianoResource) -> None:
             name = path.parent.name
             try:
                 note = _reprocessed(context, viano, session, name)
+            except BusyError as error:
+                note = str(error)
             except Exception as error:  # noqa: BLE001 - one odd corpus stops no other
                 note = failed[name] = told(error)
             context.log.info("%s: %s", name, note)
-        sync_home(Path(viano.home), context.instance)
+        sync_home(Path(viano.home), context.instance, corpora=False)
     if failed:
         raise dg.Failure(
             f"{len(failed)} corpora could not go on", metadata=to_metadata(failed), allow_retries=False
@@ -313,11 +324,13 @@ def _reprocessed(context: dg.OpExecutionContext, viano: VianoResource, session: 
         if waiting and not as_it_stands:
             return f"{run_id}: {len(waiting)} cases wait, the first until {waiting[0].not_before}"
         figures = runs.judge(run_id, outcomes, as_it_stands=as_it_stands, told=context.log.info)
-    if name not in context.instance.get_dynamic_partitions(CORPORA):
-        context.instance.add_dynamic_partitions(CORPORA, [name])
-    context.log_event(
-        dg.AssetMaterialization(EVALUATION, partition=name, metadata=evaluation_metadata(folder, figures))
-    )
+    add_corpus(context.instance, name)
+    context.log_event(evaluation_event(folder, figures))
+    for found in check_events(folder, figures):
+        context.log_event(found)  # type: ignore[arg-type]  # it takes check evaluations too
+    calibration = calibration_event(folder)
+    if calibration is not None:
+        context.log_event(calibration)
     return f"{run_id} judged: {figures['cases']} cases, {figures['failed']} without diagnosis"
 
 
