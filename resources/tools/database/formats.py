@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _CHUNK = 20_000
 _COMMIT_ROWS = 200_000
 _MAX_JSON = 256 << 20
+_MAX_CELL = 64 << 20
 Redact = Callable[[str, str, str], str]
 """Redacts one value: table, column, text."""
 
@@ -101,6 +102,7 @@ def load_csv(target: Target, text: io.TextIOBase, name: str) -> Loaded:
     delimiter = max("\t,;|", key=header.count)
     if not header.count(delimiter) and len(header.split()) > 3:
         return Loaded([], [], "not a delimited table")
+    csv.field_size_limit(_MAX_CELL)
     reader = csv.reader(_chain(header, lines), delimiter=delimiter, doublequote=True)
     names = next(reader)
     sink = target.table(name, _text_columns(names))
@@ -142,23 +144,63 @@ def load_json(target: Target, file: Path, text: Callable[[], io.TextIOBase], nam
         head = stream.read(1 << 16)
     first = head.lstrip().split("\n", 1)[0].rstrip()
     if _object(first) is not None and "\n" in head.strip():
-        with text() as stream:
-            rows = [value for line in stream if (value := _object(line)) is not None]
-        return _json_tables(target, {name: rows}, {})
+        return _json_lines(target, text, name)
     if file.stat().st_size > _MAX_JSON:
         return Loaded([], [], f"a JSON document of more than {_MAX_JSON >> 20} MB; JSON lines would be read")
+    repeated: list[str] = []
     with text() as stream:
         try:
-            value = json.load(stream)
+            value = json.load(stream, object_pairs_hook=_pairs(repeated))
         except (ValueError, RecursionError) as error:
             return Loaded([], [], f"not JSON: {str(error)[:80]}")
     tables, facts = _find_tables(value, name)
-    return _json_tables(target, tables, facts)
+    loaded = _json_tables(target, tables, facts)
+    _flag_repeated(loaded, repeated)
+    return loaded
 
 
-def _object(line: str) -> dict[str, Any] | None:
+def _json_lines(target: Target, text: Callable[[], io.TextIOBase], name: str) -> Loaded:
+    rows, others = [], 0
+    repeated: list[str] = []
+    with text() as stream:
+        for line in stream:
+            value = _object(line, repeated)
+            if value is not None:
+                rows.append(value)
+            elif line.strip():
+                others += 1
+    loaded = _json_tables(target, {name: rows}, {})
+    _flag_repeated(loaded, repeated)
+    for sink in loaded.sinks if others else ():
+        sink.flag(f"{others} lines are no JSON objects and were left out")
+    return loaded
+
+
+def _pairs(repeated: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Return a maker of objects that notes keys which stand twice in one object; the last value is kept."""
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            names = [name for name, _ in pairs]
+            repeated.extend(sorted({name for name in names if names.count(name) > 1}))
+        return value
+
+    return made
+
+
+def _flag_repeated(loaded: Loaded, repeated: list[str]) -> None:
+    if repeated:
+        names = ", ".join(sorted(set(repeated))[:5])
+        for sink in loaded.sinks:
+            sink.flag(
+                f"{len(repeated)} objects of the file name a key twice ({names}); the last value is kept"
+            )
+
+
+def _object(line: str, repeated: list[str] | None = None) -> dict[str, Any] | None:
     try:
-        value = json.loads(line)
+        value = json.loads(line, object_pairs_hook=_pairs([] if repeated is None else repeated))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -189,7 +231,7 @@ def _json_tables(
     sinks = []
     for name, rows in tables.items():
         names = list(dict.fromkeys(key for row in rows for key in row))
-        sink = target.table(name, _text_columns(names))
+        sink = target.table(name, _text_columns([str(_json_text(key)) for key in names]))
         _fill(sink, ([_json_text(row.get(key)) for key in names] for row in rows))
         sinks.append(sink)
     claims = claims_in_text(json.dumps(facts), "in the file itself", tables) if facts else []
@@ -197,13 +239,15 @@ def _json_tables(
 
 
 def _json_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode("utf-8", errors="backslashreplace").decode("utf-8")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return _json_text(json.dumps(value, ensure_ascii=False, sort_keys=True))
 
 
 def load_sqlite(target: Target, file: Path, beside: Beside, scratch: Path, redact: Redact) -> Loaded:

@@ -190,13 +190,19 @@ class _Scanner:
             spans.append(rows.span())
         done = mark == b";" and bool(spans)
         cut = not done and cursor >= self.size and bool(spans)
+        rest: Statement | None = None
         if not (done or cut):
-            yield self._other()
-            return
+            rest = self._other()
+            if rest.kind != "cut" or not spans:
+                yield rest
+                return
         table, columns = plain_name(head.group(1)), _columns(head.group(2))
         space = space_of(head.group(1))
         for begin, end in spans:
             yield Statement("insert", begin, self.data[begin:end], table, columns, space)
+        if rest is not None:
+            yield Statement("cut", cursor, self.data[cursor : cursor + 200], table, space=space)
+            return
         self.at = cursor
         if cut:
             yield Statement("cut", start, b"", table, space=space)

@@ -105,6 +105,7 @@ class SlowPath:
             table.set("catalog", None)
         if own is None:
             return "cannot be translated: no table"
+        _hex_as_text(tree)
         merge = "replace" if verb == "REPLACE" else "ignore" if ignore else None
         failed = _execute(own, tree.sql(dialect="duckdb"), merge)
         if failed is None:
@@ -112,6 +113,14 @@ class SlowPath:
             if isinstance(tree, exp.Insert):
                 _left_out(own, tree)
         return failed
+
+
+def _hex_as_text(tree: exp.Expression) -> None:
+    """Write blobs as the fast path does."""
+    from sqlglot import exp  # noqa: PLC0415
+
+    for blob in list(tree.find_all(exp.HexString)):
+        blob.replace(exp.Literal.string(f"0x{blob.name.upper()}"))
 
 
 def _left_out(sink: TableSink, insert: exp.Insert) -> None:

@@ -19,7 +19,7 @@ from resources.tools.database.catalog import Catalog
 if TYPE_CHECKING:
     import duckdb
 
-LOADER_VERSION = 2
+LOADER_VERSION = 3
 """Counts up when the loader's result changes, so that older caches are not used."""
 
 BUILD_SECONDS = 1_800

@@ -317,3 +317,28 @@ def test_a_file_whose_reader_dies_is_left_out_and_the_rest_loads(tmp_path: Path)
     assert trouble == {"b.csv": "its reader failed: signal 9"}
     assert [table.name for table in snapshot.catalog.tables] == ["a", "c"]
     assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
+
+
+def test_odd_cells_do_not_cost_the_file(tmp_path: Path) -> None:
+    """A lone surrogate, a key that stands twice, a line that is no object, a cell of 200 KB, a blob."""
+    files: dict[str, str | bytes] = {
+        "s.jsonl": '{"id": 1, "t": "a\\ud800"}\n{"id": 2, "t": "b", "t": "c"}\nbroken\n'
+        '{"id": 3, "t": ["\\udfff"]}\n',
+        "big.csv": f"id,t\n1,{'x' * 200_000}\n2,y\n",
+        "blob.sql": "CREATE TABLE blob (id int, b blob);\n"
+        "INSERT INTO blob VALUES (1+0, X'4142'),(2, 0x43);\n",
+    }
+    snapshot = snapshot_of(tmp_path, files)
+    assert rows_of(snapshot, "s") == [(1, "a\\ud800"), (2, "c"), (3, '["\\udfff"]')]
+    flags = table_of(snapshot, "s").flags
+    assert any("twice (t)" in flag for flag in flags)
+    assert any(flag.startswith("1 lines are no JSON objects") for flag in flags)
+    assert [len(str(row[1])) for row in rows_of(snapshot, "big")] == [200_000, 1]
+    assert not table_of(snapshot, "big").flags
+    assert rows_of(snapshot, "blob") == [(1, "0x4142"), (2, "0x43")]
+
+
+def test_whole_rows_before_a_cut_are_kept(mixed: Snapshot) -> None:
+    assert rows_of(mixed, "inside") == [(1, "a"), (2, "b")]
+    cut = [entry.text for entry in mixed.catalog.not_applied if entry.path == "inside.sql"]
+    assert cut[0] == "(3,'c"
