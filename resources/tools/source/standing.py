@@ -24,8 +24,8 @@ from resources.tools.source.view import View
 
 LIMIT = 500
 """Most places that are looked at."""
-_FILES = 60
-"""Most files whose comments and strings are told apart."""
+_BYTES = 8 << 20
+"""Most bytes of files whose comments and strings are told apart; in others each place counts."""
 _WIDE = 400
 
 
@@ -175,8 +175,8 @@ class _Texts:
         if not lines.transcoded and not legacy.mostly_text(lines.data):
             return None
         parsed = language if language in CODE else ""
-        self._lexed += 1
-        return _Text(lines, parsed, asides=bool(parsed) and self._lexed <= _FILES)
+        self._lexed += len(lines.data)
+        return _Text(lines, parsed, asides=bool(parsed) and self._lexed <= _BYTES)
 
 
 class _Text:

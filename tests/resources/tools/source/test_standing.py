@@ -83,6 +83,14 @@ def test_mere_uses_leave_the_absence_complete(open_tree: Open, name: str) -> Non
     assert (result.empty, result.completeness, result.cause) == (True, Completeness.COMPLETE, None)
 
 
+def test_a_look_that_was_cut_is_no_complete_absence(open_tree: Open) -> None:
+    result = open_tree({"u.cpp": "void f(Hook* h) {\n" + "  h->OnAbsent(3);\n" * 600 + "}\n"}).symbol(
+        {"name": "OnAbsent"}
+    )
+    assert (result.empty, result.completeness) == (True, Completeness.PARTIAL)
+    assert "cut: limit" in str(result.cause)
+
+
 def test_a_definition_of_another_owner_explains_its_own_place(open_tree: Open) -> None:
     tree = open_tree({"a.cpp": "int Alice::OnOpen() { return 1; }\nint Carol::OnOpen() { return 2; }\n"})
     absent = tree.symbol({"name": "Bob::OnOpen"})
