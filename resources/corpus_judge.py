@@ -120,11 +120,16 @@ class Judge:
         if open_:
             more = f" and {len(open_) - NAMED} more" if len(open_) > NAMED else ""
             name = self.folder.corpus
+            goes_on = (
+                f"continue it: viano corpus run {name}; or "
+                if self.folder.open_run() == run["run_id"]
+                else ""
+            )
             raise BlockedError(
                 "corpus_run_open",
                 f"{len(open_)} of {len(stages)} cases are not finished: {', '.join(open_[:NAMED])}{more}",
                 where=str(run["run_id"]),
-                hint=f"continue it: viano corpus run {name}; or judge what is there: "
+                hint=f"{goes_on}judge what is there: "
                 f"viano corpus judge {name} --run {run['run_id']} --as-it-stands",
             )
         return left

@@ -8,6 +8,7 @@ others are. One bad case is counted and stops nobody.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
@@ -23,11 +24,12 @@ from viano_assets.canonical import canonical_json, sha256_hex
 from viano_assets.case.lifecycle import Lifecycle
 from viano_assets.case.reopening import new_revision
 from viano_assets.data_files import PROMPTS
-from viano_assets.errors import BusyError, InputError, VianoError
+from viano_assets.errors import BusyError, InputError, StorageError, VianoError
 from viano_assets.evaluation.corpus import check_inputs
 from viano_assets.evaluation.gold import read_record
 from viano_assets.evaluation.owner import Owner
 from viano_assets.evaluation.stored import CorpusFolder, known_bug_rows, write_document
+from viano_assets.package.filesystem import refusal_of_the_disk
 from viano_assets.package.model import Head
 from viano_assets.partitions import CaseRevision, parse_key
 from viano_assets.phases.diagnosis.view import case_view
@@ -39,6 +41,22 @@ REASON = "corpus"
 WAITS = frozenset({DispatchStatus.RETRY_PENDING.value, DispatchStatus.DEFERRED.value})
 BUSY = "BUSY"
 """Status of a case that somebody else works on."""
+
+DISK = "DISK"
+"""Status of a case that a full or read-only disk stopped: it would stop any other case too."""
+
+DISK_CODES = frozenset({"storage_full", "storage_read_only"})
+"""What is wrong with the whole disk; other storage errors may concern one case alone."""
+
+
+INTERNAL = "internal_error"
+"""Code of a case that an exception of Viano's own ended; verdicts are called `defect`, so this is not."""
+
+_SQLITE: Mapping[int, str] = {
+    sqlite3.SQLITE_FULL: "storage_full",
+    sqlite3.SQLITE_IOERR: "storage_failed",
+    sqlite3.SQLITE_READONLY: "storage_read_only",
+}
 
 
 class Outcome(NamedTuple):
@@ -58,12 +76,22 @@ class Outcome(NamedTuple):
     @property
     def is_failed(self) -> bool:
         """True when the case has no diagnosis and trying again at once brings none."""
-        return bool(self.code) and self.status != BUSY and not self.waits
+        return bool(self.code) and self.status not in {BUSY, DISK} and not self.waits
 
     @property
     def waits(self) -> bool:
         """True when a provider put the case off."""
         return self.status in WAITS
+
+
+def storage_code(error: BaseException) -> str:
+    """Return the code of a failure of the disk, of the file system or of SQLite, empty for any other."""
+    if isinstance(error, OSError):
+        refused = refusal_of_the_disk(error)
+        return refused.code if refused is not None else ""
+    if isinstance(error, sqlite3.Error):
+        return _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "")
+    return ""
 
 
 def prompts_sha256(folder: Path = PROMPTS) -> str:
@@ -211,9 +239,19 @@ class CorpusRuns:
 
         Raises:
             BusyError: `corpus_busy`.
+            StorageError: the disk stopped a case; the run is left open.
         """
         with self.owner.held():
-            return self._work(run_id, threads, told)
+            outcomes = self._work(run_id, threads, told)
+        stopped = next((item for item in outcomes if item.status == DISK), None)
+        if stopped is not None:
+            raise StorageError(
+                stopped.code,
+                stopped.message,
+                where=f"{run_id}: {stopped.bug_id}",
+                hint=f"free space or mend the disk; viano corpus run {self.folder.corpus} then goes on",
+            )
+        return outcomes
 
     def _work(
         self, run_id: str, threads: int, told: Callable[[Outcome, int, int], None] | None
@@ -247,10 +285,8 @@ class CorpusRuns:
             result = asyncio.run(self.session.run(case_id, until=Phase.DIAGNOSIS))
         except BusyError as error:
             return Outcome(bug_id, key, BUSY, error.code, str(error), repeated=False)
-        except VianoError as error:
-            return Outcome(bug_id, key, "ERROR", error.code, str(error), repeated=True)
         except Exception as error:  # noqa: BLE001 - one bad case never stops the night
-            return Outcome(bug_id, key, "ERROR", "defect", f"{type(error).__name__}: {error}", repeated=True)
+            return _failed(bug_id, key, error)
         code = "" if result.status is DispatchStatus.COMPLETED else result.code or result.status.value.lower()
         return Outcome(
             bug_id,
@@ -289,6 +325,14 @@ class CorpusRuns:
             return Judge(self.session, self.folder, self.built, told).judge(
                 run, failed, as_it_stands=as_it_stands
             )
+
+
+def _failed(bug_id: str, key: str, error: Exception) -> Outcome:
+    if isinstance(error, VianoError):
+        code, text = error.code, str(error)
+    else:
+        code, text = storage_code(error) or INTERNAL, f"{type(error).__name__}: {error}"
+    return Outcome(bug_id, key, DISK if code in DISK_CODES else "ERROR", code, text, repeated=True)
 
 
 def check_only(known: Sequence[str], only: Sequence[str]) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
+import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 
-from resources.corpus_runs import CorpusRuns
+from resources.corpus_runs import CorpusRuns, _failed
 from resources.session import Session
 from tests.support.analyst_server import SETTINGS, AnalystServer
-from tests.support.commands import started, viano
+from tests.support.commands import COMMAND, started, viano
 from tests.support.small_corpus import build_small, run_small, write_corpus
+from tests.support.small_disk import on_a_small_disk
 from viano_assets.evaluation.owner import Owner
 from viano_assets.evaluation.stored import CorpusFolder, read_document
 from viano_assets.package.store import CheckpointStore
@@ -205,6 +208,46 @@ def test_a_missing_report_is_written_again(home: Path, folder: CorpusFolder) -> 
     assert viano(home, "corpus", "judge", "small", "--run", run_id).status == 0
     assert folder.run(run_id, "report.md").read_text(encoding="utf-8") == text
     assert viano(home, "corpus", "judge", "small", "--run", "../x").error == "unknown_run"
+
+
+def test_a_full_disk_is_told_and_leaves_the_run_open(tmp_path: Path) -> None:
+    """It once ended the case as `defect`, which looked like an answer, and the run was judged."""
+    bugs, disk = write_corpus(tmp_path / "bugs"), tmp_path / "disk"
+    script = (
+        f"corpus build small --folder {bugs};corpus run small --threads 1;corpus judge small;"
+        "corpus run small --threads 1"
+    )
+    commands = " ; ".join(
+        f'"$0" -c "$1" {line} --home {disk}/home' for line in script.split(";")
+    )  # fmt: skip
+    said = on_a_small_disk("700k", disk, "sh", "-c", commands, COMMAND[0], COMMAND[2])
+    first, _, rest = said.partition("judging small.r0001")
+    assert "error[storage_full]: " in first
+    assert "viano corpus run small then goes on" in first
+    assert "error[corpus_run_open]: " in rest
+    assert "Continuing small.r0001" in rest
+    assert "small.r0002" not in said
+    assert "defect" not in said
+
+
+def test_the_hint_of_a_run_that_is_not_finished_fits_what_the_command_does(
+    home: Path, folder: CorpusFolder
+) -> None:
+    runs = CorpusRuns(Session.open(home), "small")
+    run_id = runs.start()
+    assert "continue it: viano corpus run small" in viano(home, "corpus", "judge", "small").err
+    runs.judge(run_id, as_it_stands=True)
+    refused = viano(home, "corpus", "judge", "small", "--run", run_id)
+    assert refused.refusal == "corpus_run_open"
+    assert "continue it" not in refused.err, "the command would begin another run"
+
+
+def test_what_ends_a_case_is_called_by_its_cause() -> None:
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    outcomes = [_failed("B", "B@r1", error) for error in (full, OSError(errno.ENOSPC, "full"), KeyError("x"))]
+    assert [item.code for item in outcomes] == ["storage_full", "storage_full", "internal_error"]
+    assert [item.is_failed for item in outcomes] == [False, False, True]
 
 
 HOSTILE = "x|y <img src=x onerror=alert(1)> ![p](http://a.example/p) [l](http://a.example) `c` # h"

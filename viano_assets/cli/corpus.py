@@ -211,6 +211,8 @@ def _tell_run(runs: CorpusRuns, stored: Mapping[str, Any], *, continued: bool) -
 
 def _tell_outcome(item: Outcome, done: int, total: int) -> None:
     click.echo(f"{done:>4} of {total}  {one_line(item.bug_id):<28} {item.code or item.status}", err=True)
+    if item.is_failed and item.message:
+        click.echo(f"              {one_line(item.message)[:300]}", err=True)
 
 
 def _check_put_off(stored: Mapping[str, Any], outcomes: Sequence[Outcome], until: datetime) -> None:
