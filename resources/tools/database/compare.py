@@ -13,8 +13,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from resources.tools.database.catalog import Column
-from resources.tools.database.naming import quote
-from resources.tools.database.widen import declares_number
+from resources.tools.database.naming import declares_number, quote
 
 Scalar = str | int | float | bool
 NUMERIC = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 _MAGIC = (("sqlite", 0, b"SQLite format 3\x00"), ("parquet", 0, b"PAR1"), ("duckdb", 8, b"DUCK"))
@@ -26,3 +27,15 @@ def kind_of(path: str, head: bytes) -> str | None:
         if head[start : start + len(magic)] == magic:
             return kind
     return next((kind for kind, suffixes in _SUFFIXES if name.endswith(suffixes)), None)
+
+
+_NUMBER = re.compile(
+    r"(?:tiny|small|medium|big)?int(?:eger)?\d?\b|(?:small|big)?serial|float|double|real|dec(?:imal)?\b|numeric|fixed|"
+    r"number\b|money|year|bit\b",
+    re.IGNORECASE,
+)
+
+
+def declares_number(declared: str | None) -> bool:
+    """Say whether a declared type is one of numbers."""
+    return declared is not None and _NUMBER.match(declared.strip().strip('[]"`')) is not None

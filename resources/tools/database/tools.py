@@ -14,7 +14,7 @@ from resources.tools.database.catalog import Table
 from resources.tools.database.cells import is_void
 from resources.tools.database.compare import Filter, Scalar, comparison
 from resources.tools.database.links import Links
-from resources.tools.database.naming import quote
+from resources.tools.database.naming import declares_number, quote
 from resources.tools.database.rows import (
     RowsArguments,
     completeness,
@@ -31,7 +31,6 @@ from resources.tools.database.rows import (
 from resources.tools.database.sandbox import DEADLINE_S, QueryAnswer, select
 from resources.tools.database.siblings import compare
 from resources.tools.database.snapshot import QueryTimeoutError, Snapshot
-from resources.tools.database.widen import declares_number
 from viano_assets.evidence.model import Completeness, Draft, Location, Provenance, ToolResult
 
 OVERVIEW_TABLES = 300

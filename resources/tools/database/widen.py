@@ -6,7 +6,6 @@ among the numbers does that, and then `db.rows` compares what is a number as a n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -23,16 +22,6 @@ _ARROW = {
 _PRECISION = 38
 _EXACT = r"-?0*(\d{0,15}|\d{1,14}\.\d{0,4}|\d{1,8}\.\d{0,7})"
 """Decimal texts that a double shows again as they are (15 significant digits)."""
-_NUMBER = re.compile(
-    r"(?:tiny|small|medium|big)?int(?:eger)?\d?\b|(?:small|big)?serial|float|double|real|dec(?:imal)?\b|numeric|fixed|"
-    r"number\b|money|year|bit\b",
-    re.IGNORECASE,
-)
-
-
-def declares_number(declared: str | None) -> bool:
-    """Say whether a declared type is one of numbers."""
-    return declared is not None and _NUMBER.match(declared.strip().strip('[]"`')) is not None
 
 
 def arrow_type(kind: str) -> pa.DataType | None:
