@@ -250,6 +250,26 @@ def test_what_ends_a_case_is_called_by_its_cause() -> None:
     assert [item.is_failed for item in outcomes] == [False, False, True]
 
 
+def test_one_bad_bug_stops_no_other_and_is_named(tmp_path: Path) -> None:
+    """A slip in one bug once stopped the whole build; a folder without bug.toml was passed over silently."""
+    bugs, home = write_corpus(tmp_path / "bugs"), tmp_path / "home"
+    (bugs / "CRANE-1" / "bug.toml").write_text("id = ", encoding="utf-8")
+    (bugs / "CRANE-2" / "gold.json").write_text('{"verdict": "defect", "location": []}', encoding="utf-8")
+    (bugs / "notes\x1b[31m").mkdir()
+    (bugs / ".git").mkdir()
+    answer = viano(home, "corpus", "build", "small", "--folder", str(bugs), "--json")
+    assert answer.status == 3
+    assert answer.document["imported"] == 1
+    assert [(item["bug_id"], item["code"]) for item in answer.document["skipped"]] == [
+        ("CRANE-1", "bug_invalid"), ("CRANE-2", "gold_invalid"), ("notes\x1b[31m", "bug_invalid"),
+    ]  # fmt: skip
+    assert "there is no bug.toml" in answer.err
+    assert "unknown key 'location'" in answer.err
+    assert "\x1b" not in answer.err
+    missing = viano(home, "corpus", "build", "small", "--folder", str(tmp_path / "nowhere"))
+    assert (missing.status, "FileNotFoundError" in missing.err) == (2, False)
+
+
 HOSTILE = "x|y <img src=x onerror=alert(1)> ![p](http://a.example/p) [l](http://a.example) `c` # h"
 
 

@@ -89,7 +89,7 @@ def build(out: Output, name: str, folder: Path | None, cache: Path | None, only:
         chosen,
         cache=cache or archive_cache(out.home),
         only=only,
-        told=lambda text: click.echo(text, err=True),
+        told=lambda text: click.echo(one_line(text), err=True),
     )
     document = {
         "corpus": name, "imported": built.imported, "present": built.present, "sha256": built.sha256,
@@ -97,7 +97,7 @@ def build(out: Output, name: str, folder: Path | None, cache: Path | None, only:
     }  # fmt: skip
     text = f"{built.imported} imported, {built.present} there already, {len(built.skipped)} left out."
     emit(out, document, f"{text}\nNext: viano corpus run {name}")
-    raise SystemExit(3 if built.skipped and not built.imported and not built.present else 0)
+    raise SystemExit(EXIT_OPEN if built.skipped else 0)
 
 
 @corpus.command()

@@ -121,24 +121,49 @@ def corpus_of_folder(name: str, folder: Path) -> Corpus:
     )
 
 
-def read_bugs(corpus: Corpus) -> list[Bug]:
+Skipped = tuple[str, str, str]
+"""What was left out: bug or folder, code, message."""
+
+
+def read_bugs(corpus: Corpus, refused: list[Skipped] | None = None) -> list[Bug]:
     """Return the bugs of a corpus, ordered by id.
 
+    Args:
+        corpus: the corpus.
+        refused: gets the case folders that cannot be used; None raises for the first.
+
     Raises:
-        InputError: `bug_invalid`, `gold_invalid`, `recipe_invalid`, naming the file; `duplicate_bug`.
+        InputError: `bug_invalid`, `gold_invalid`, `recipe_invalid`, naming the file; `duplicate_bug`;
+            `corpus_empty`.
     """
+    left_out: list[Skipped] = [] if refused is None else refused
     if corpus.spec.kind == "recipe":
         entries = read_entries(corpus.base / str(corpus.spec.entries))
         bugs = [_bug_of_entry(entry) for entry in entries]
     else:
         folder = corpus.base / str(corpus.spec.folder)
-        bugs = [_bug_of_folder(path.parent) for path in sorted(folder.glob("*/bug.toml"))]
-    if not bugs:
+        bugs = []
+        for path in _case_folders(folder):
+            try:
+                bugs.append(_bug_of_folder(path))
+            except InputError as error:
+                if refused is None:
+                    raise
+                left_out.append((path.name, error.code, error.message))
+    if not bugs and not left_out:
         raise InputError(
             "corpus_empty", "there is no known bug", where=corpus.name, hint="see docs/evaluation.md"
         )
     _check_distinct(bugs)
     return sorted(bugs, key=lambda bug: bug.bug_id)
+
+
+def _case_folders(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise InputError(
+            "corpus_empty", "there is no such folder", where=str(folder), hint="check `folder` or --folder"
+        )
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 def _check_distinct(bugs: Sequence[Bug]) -> None:
@@ -180,7 +205,7 @@ def _bug_of_folder(folder: Path) -> Bug:
     except (OSError, ValueError, KeyError, StopIteration) as error:
         raise InputError(
             "bug_invalid",
-            f"{type(error).__name__}: {error}" if str(error) else "there is no report",
+            _why(error, folder),
             where=str(folder),
             hint="see docs/evaluation.md",
         ) from error
@@ -199,6 +224,20 @@ def _bug_of_folder(folder: Path) -> Bug:
         bug_id, case_id, {**facts, "verdict": gold.verdict.value}, gold, report, None, inputs, None,
         _folder_hash(folder),
     )  # fmt: skip
+
+
+def _why(error: Exception, folder: Path) -> str:
+    """Return in words why a case folder cannot be used."""
+    if isinstance(error, FileNotFoundError):
+        found = f"there is no {Path(str(error.filename)).name}"
+    elif isinstance(error, StopIteration):
+        found = "there is no report"
+    elif isinstance(error, KeyError):
+        found = f"bug.toml has no {error}"
+    else:
+        name = "gold.json" if isinstance(error, json.JSONDecodeError) else "bug.toml"
+        found = f"{name if isinstance(error, ValueError) else folder.name} cannot be read: {error}"
+    return found
 
 
 def _folder_hash(folder: Path) -> str:
@@ -232,7 +271,10 @@ def build_corpus(
     Raises:
         InputError: a bug id of `only` that the corpus does not have, and what `read_bugs` refuses.
     """
-    bugs = read_bugs(corpus)
+    skipped: list[Skipped] = []
+    bugs = read_bugs(corpus, skipped)
+    for name, _, message in skipped:
+        told(f"{name} left out: {message}")
     unknown = set(only) - {bug.bug_id for bug in bugs}
     if unknown:
         raise InputError(
@@ -241,7 +283,6 @@ def build_corpus(
     folder = CorpusFolder(home, corpus.name)
     known = {item["bug_id"]: item for item in (folder.built() or {"bugs": []})["bugs"]}
     imported = present = 0
-    skipped: list[tuple[str, str, str]] = []
     for number, bug in enumerate([bug for bug in bugs if not only or bug.bug_id in only], 1):
         try:
             if _is_there(store, bug):
