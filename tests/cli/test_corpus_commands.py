@@ -270,6 +270,22 @@ def test_one_bad_bug_stops_no_other_and_is_named(tmp_path: Path) -> None:
     assert (missing.status, "FileNotFoundError" in missing.err) == (2, False)
 
 
+@pytest.mark.parametrize("command", ["run", "judge", "report"])
+def test_a_corpus_that_was_never_built_is_refused_and_leaves_no_folder(home: Path, command: str) -> None:
+    answer = viano(home, "corpus", command, "nope")
+    assert (answer.status, answer.error) == (2, "corpus_not_built")
+    assert "viano corpus build nope" in answer.err
+    assert not (home / "corpora" / "nope").exists()
+
+
+def test_the_hint_about_a_damaged_file_is_the_one_that_helps(home: Path, folder: CorpusFolder) -> None:
+    run_id = run_small(home)
+    folder.run(run_id, "run.json").write_text("[]", encoding="utf-8")
+    answer = viano(home, "corpus", "judge", "small")
+    assert answer.error == "evaluation_damaged"
+    assert "move its folder away" in answer.err
+
+
 HOSTILE = "x|y <img src=x onerror=alert(1)> ![p](http://a.example/p) [l](http://a.example) `c` # h"
 
 

@@ -126,6 +126,7 @@ def run(
     from resources.session import Session  # noqa: PLC0415
 
     folder = CorpusFolder(out.home, name)
+    _check_built(folder)
     owner = Owner(folder)
     with owner.held():
         run_id = None if new else folder.open_run()
@@ -162,6 +163,7 @@ def judge(out: Output, name: str, run_id: str | None, as_it_stands: bool) -> Non
     from resources.session import Session  # noqa: PLC0415
 
     folder = CorpusFolder(out.home, name)
+    _check_built(folder)
     ids = folder.run_ids()
     if not ids:
         raise InputError("no_run", "the corpus has no run", where=name, hint=f"viano corpus run {name}")
@@ -190,6 +192,21 @@ def check_continued(begun: Mapping[str, Any], provider: str | None, only: Sequen
             f"an unfinished run has {has}, asked for was {asked}",
             where=begun["run_id"],
             hint=f"finish it: viano corpus run {begun['corpus']}; or leave it: the same command with --new",
+        )
+
+
+def _check_built(folder: CorpusFolder) -> None:
+    """Refuse a corpus that the home has nothing of, before anything is made for it.
+
+    Raises:
+        InputError: `corpus_not_built`.
+    """
+    if not (folder.root / "corpus.json").exists() and not folder.run_ids():
+        raise InputError(
+            "corpus_not_built",
+            "the home holds no case of the corpus",
+            where=folder.corpus,
+            hint=f"viano corpus build {folder.corpus}",
         )
 
 
@@ -254,6 +271,7 @@ def _judged(
 def report(out: Output, name: str, run_id: str | None) -> None:
     """Show the report of the last run of corpus NAME."""
     folder = CorpusFolder(out.home, name)
+    _check_built(folder)
     judged = folder.judged_ids()
     chosen = run_id or (judged[-1] if judged else None)
     if chosen is None or chosen not in judged:

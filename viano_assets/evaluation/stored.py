@@ -227,13 +227,19 @@ def _misshapen(document: Any, shape: Mapping[str, type]) -> str:
     return ""
 
 
+_REMEDIES: Mapping[str, str] = {
+    "corpus.json": "remove it; then build the corpus again: viano corpus build",
+    "run.json": "what the run was is lost: move its folder away; then start another: viano corpus run",
+}
+
+
 def damaged(path: Path, what: str) -> PackageError:
     """Return the error `evaluation_damaged` about a stored file of a corpus."""
     return PackageError(
         "evaluation_damaged",
         f"a stored file of a corpus cannot be read: {what}",
         where=str(path),
-        hint="remove it; then build the corpus, or judge its run, again",
+        hint=_REMEDIES.get(path.name, "remove it; then judge the run again: viano corpus judge"),
     )
 
 
