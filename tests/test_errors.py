@@ -24,8 +24,11 @@ def test_a_code_is_found_on_its_way_through_functions_and_tables() -> None:
 
 
 def test_every_code_can_be_read_off_the_source() -> None:
-    """A block's own code is that of its outcome, which the pages of the rooms list."""
-    assert Reader().unread() == ["resources/session.py: overlay.code"]
+    """A block's own code is that of its outcome, a stopped run's that of the disk; the pages list both."""
+    assert Reader().unread() == [
+        "resources/corpus_runs.py: stopped.code",
+        "resources/session.py: overlay.code",
+    ]
 
 
 def test_every_class_is_documented() -> None:

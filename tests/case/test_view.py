@@ -259,7 +259,8 @@ def test_a_compressed_file_that_does_not_unpack_is_kept_and_named(
     view = opened(store, tmp_path, "a.log.gz", data[:-20] if damage == "cut" else data)
     assert [file.path for file in view.files("diagnostics")] == ["a.log.gz"]
     assert (
-        "a.log.gz: archive in an archive cannot be read: it does not unpack" in view.notes("diagnostics")[0]
+        "a.log.gz: archive in an archive cannot be read: the compressed file cannot be unpacked"
+        in view.notes("diagnostics")[0]
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.support.small_corpus import write_corpus
 from viano_assets.cli.corpus import corpus
 from viano_assets.errors import InputError
 from viano_assets.evaluation.corpus import build_corpus, corpus_of_folder, find_corpora, read_bugs
-from viano_assets.evaluation.stored import quoted_snapshot, read_document
+from viano_assets.evaluation.stored import CorpusFolder, quoted_snapshot, read_document
 from viano_assets.package.store import CheckpointStore
 from viano_assets.phases.diagnosis.view import case_view
 
@@ -138,6 +139,32 @@ def test_a_damaged_case_is_counted_and_stops_nobody(tmp_path: Path) -> None:
     assert codes["CRANE-1"] is None
     assert codes["CRANE-2"]
     assert "None" not in runs.folder.run(run_id, "report.md").read_text(encoding="utf-8")
+
+
+def test_a_mended_gold_is_taken_over_and_a_removed_bug_leaves(tmp_path: Path) -> None:
+    """Only other inputs make another bug; a file of the desktop makes none, and the case of a bug stays."""
+    home, folder = tmp_path / "home", write_corpus(tmp_path / "bugs")
+    store, chosen = CheckpointStore(home), corpus_of_folder("small", folder)
+    first = build_corpus(store, home, chosen, cache=tmp_path)
+    (folder / "CRANE-1" / ".DS_Store").write_bytes(b"x")
+    assert build_corpus(store, home, chosen, cache=tmp_path).sha256 == first.sha256
+    toml = folder / "CRANE-1" / "bug.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace("Crane stops", "Crane halts"), encoding="utf-8")
+    gold = {"verdict": "defect", "locations": [{"path": "main.cpp"}]}
+    (folder / "CRANE-1" / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
+    shutil.rmtree(folder / "CRANE-3")
+    said: list[str] = []
+    again = build_corpus(store, home, chosen, cache=tmp_path, told=said.append)
+    assert (again.imported, again.present, again.skipped) == (0, 2, ())
+    assert again.sha256 != first.sha256
+    built = CorpusFolder(home, "small").built() or {}
+    assert [(bug["bug_id"], bug["title"]) for bug in built["bugs"]] == [
+        ("CRANE-1", "Crane halts"),
+        ("CRANE-2", "Crane stops"),
+    ]
+    assert [place["path"] for place in built["bugs"][0]["locations"]] == ["main.cpp"]
+    assert said == ["CRANE-3 is no longer part of the corpus; its case stays"]
+    assert "CRANE-3" in store.case_ids()
 
 
 def test_what_cannot_be_built_is_named(tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ class Unpacked:
         try:
             data = self._source.read(size)
         except _BROKEN as error:
-            raise InputError("archive_damaged", f"it does not unpack: {error}", where=self._where) from error
+            raise InputError(
+                "archive_damaged", f"the compressed file cannot be unpacked: {error}", where=self._where
+            ) from error
         self.count += len(data)
         if self.count > self._limit:
             raise InputError("archive_too_big", "it unpacks to more than is read", where=self._where)

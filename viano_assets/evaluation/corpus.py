@@ -243,6 +243,8 @@ def _why(error: Exception, folder: Path) -> str:
 def _folder_hash(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        if path.parent == folder and path.name.startswith("."):
+            continue
         with path.open("rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
         digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
@@ -282,6 +284,10 @@ def build_corpus(
         )
     folder = CorpusFolder(home, corpus.name)
     known = {item["bug_id"]: item for item in (folder.built() or {"bugs": []})["bugs"]}
+    if not only:
+        for gone in sorted(known.keys() - {bug.bug_id for bug in bugs}):
+            del known[gone]
+            told(f"{gone} is no longer part of the corpus; its case stays")
     imported = present = 0
     for number, bug in enumerate([bug for bug in bugs if not only or bug.bug_id in only], 1):
         try:
@@ -352,18 +358,23 @@ def _is_there(store: CaseStore, bug: Bug) -> bool:
 
 
 def _present(store: CaseStore, bug: Bug, known: dict[str, Any] | None, cache: Path) -> dict[str, Any]:
-    """Return the record of a bug whose case the home has, after checking that it is this bug's."""
-    if known is not None and known["sha256"] != bug.sha256:
-        raise InputError(
-            "bug_changed",
-            "the case was imported from another version of the bug",
-            where=bug.bug_id,
-            hint="use a fresh home for the changed corpus",
-        )
-    inputs = None if known is None else known.get("inputs")
+    """Return the record of a bug whose case the home has, after checking that it is this bug's.
+
+    A bug whose gold or description was mended keeps its case; one with other inputs does not.
+    """
+    same = known is not None and known["sha256"] == bug.sha256
+    before = None if known is None else known.get("inputs")
+    inputs = before if same else None
     if inputs is None:
         with _inputs_of(bug, cache) as files, prepared_inputs(files) as prepared:
             inputs = sorted([item.role, item.described().sha256] for item in prepared)
+    if before is not None and inputs != before:
+        raise InputError(
+            "bug_changed",
+            "the case was imported from other inputs than the bug has now",
+            where=bug.bug_id,
+            hint="give the changed bug another id, or use a fresh home",
+        )
     record = _record(bug, inputs)
     check_inputs(store.latest(bug.case_id), record)
     return record
