@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -93,11 +94,12 @@ def graph(home: Path, keys: list[str]) -> dict[str, Any]:
         start = time.perf_counter()
         done = materialise(home, instance, keys, threads=THREADS)
         seconds = time.perf_counter() - start
-    failed: list[dict[str, Any]] = []
+    failed: list[Mapping[str, Any]] = []
     for event in done.all_events:
         failure = event.step_failure_data if event.is_step_failure else None
         if failure is not None and failure.user_failure_data is not None:
-            failed += list(failure.user_failure_data.metadata["failed"].value)  # type: ignore[arg-type]
+            table = failure.user_failure_data.metadata["failed"]
+            failed += [record.data for record in table.records]  # type: ignore[attr-defined]
     cpu = time.process_time()
     return {"seconds": seconds, "cpu": cpu, "failed": sorted({str(item["key"]) for item in failed})}
 
