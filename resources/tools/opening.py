@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from resources.tools.database.bridge import Bridge
 from resources.tools.database.naming import kind_of
 from resources.tools.database.snapshot import DataInput, Snapshot, SnapshotError, ensure
 from resources.tools.logs.files import TextFile, wide_twin
-from resources.tools.source import SourceTree, legacy
+from resources.tools.source import SourceTree
 from resources.tools.source import search as engine
 from resources.tools.source.history import Reported
 from viano_assets.canonical import strict_loads
@@ -76,7 +75,7 @@ def open_inputs(store: Store, head: Head, cache: Path, progress: ProgressSink | 
                 )
             except SnapshotError as error:
                 trouble = str(error)
-    bridge = Bridge(_Literals(source_root)) if source_root is not None else None
+    bridge = Bridge(_Literals(source_root, tree)) if source_root is not None else None
     tables = snapshot.catalog.files if snapshot is not None else []
     readable = {text.path for text in texts} | {file.path for file in tables if not file.trouble}
     binary = [f for f in view.files("diagnostics") if f.path not in readable]
@@ -179,16 +178,13 @@ def _texts(view: InputView, root: Path, derived: Path) -> tuple[list[TextFile], 
 class _Literals:
     """Finds quoted literals in the source tree."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, tree: SourceTree | None) -> None:
         self._root = root
-
-    @cached_property
-    def _foreign(self) -> tuple[str, ...]:
-        return legacy.foreign_files(self._root, engine.ripgrep(), engine.TIMEOUT_S)
+        self._foreign = None if tree is None else tree.foreign
 
     def __call__(self, text: str) -> Sequence[Location]:
         pattern = "[\"'`]" + re.sub(r"([\\.+*?()|\[\]{}^$#&\-~])", r"\\\1", text) + "[\"'`]"
-        found = engine.run(self._root, pattern, regex=True, limit=_LITERALS, foreign=lambda: self._foreign)
+        found = engine.run(self._root, pattern, regex=True, limit=_LITERALS, foreign=self._foreign)
         places = []
         for match in found.matches:
             data = (self._root / match.path).read_bytes()[: match.start]

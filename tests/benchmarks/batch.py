@@ -30,6 +30,7 @@ from typing import Any
 import dagster as dg
 
 from resources.session import Session
+from tests.support.damage import cut_largest
 from tests.support.graph import REPORT, SOURCE, materialise
 from viano_assets.case.intake import import_case
 from viano_assets.data_files import CONFIG
@@ -53,11 +54,7 @@ def make_home(home: Path, cases: int) -> list[str]:
             source = SOURCE.replace("16", str(16 + number))
             (inputs / "src" / "crane.cpp").write_text(source, encoding="utf-8")
             import_case(store, case_id=f"B{number:03d}", report=inputs / "report.md", source=inputs / "src")
-    broken = f"B{cases // 2:03d}"
-    files = [path for path in home.rglob("*") if path.is_file() and broken in str(path)]
-    largest = max(files, key=lambda path: path.stat().st_size)
-    largest.chmod(0o600)
-    largest.write_bytes(largest.read_bytes()[:100])
+    cut_largest(home, f"B{cases // 2:03d}")
     return [CaseRevision(f"B{number:03d}", 1).key for number in range(cases)]
 
 

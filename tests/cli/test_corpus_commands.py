@@ -15,6 +15,7 @@ from resources.corpus_runs import CorpusRuns, _failed
 from resources.session import Session
 from tests.support.analyst_server import SETTINGS, AnalystServer
 from tests.support.commands import COMMAND, started, viano
+from tests.support.damage import cut_largest
 from tests.support.small_corpus import build_small, run_small, write_corpus
 from tests.support.small_disk import on_a_small_disk
 from viano_assets.evaluation.owner import Owner
@@ -39,15 +40,8 @@ def codes(folder: CorpusFolder, run_id: str) -> dict[str, str | None]:
     return {row["bug_id"]: row["error_code"] for row in rows if row["predictor"] == "viano"}
 
 
-def damage(home: Path, case_id: str) -> None:
-    files = [path for path in (home / "cases" / case_id).rglob("*") if path.is_file()]
-    largest = max(files, key=lambda path: path.stat().st_size)
-    largest.chmod(0o600)
-    largest.write_bytes(largest.read_bytes()[:100])
-
-
 def test_a_case_without_diagnosis_is_named_and_ends_in_status_3(home: Path, folder: CorpusFolder) -> None:
-    damage(home, "CRANE-2")
+    cut_largest(home, "CRANE-2")
     answer = viano(home, "corpus", "run", "small")
     assert answer.status == 3
     code = codes(folder, "small.r0001")["CRANE-2"]

@@ -22,6 +22,7 @@ import dagster as dg
 from tests.corpus.generate import write_every
 from tests.deep._daemon_sensors import DAEMON, dagster_home, opened
 from tests.support.commands import viano
+from tests.support.damage import cut_largest
 from tests.support.processes import marked, started, wait_until
 from viano_assets.assets.specs import ASSET_OF_PHASE
 from viano_assets.errors import VianoError
@@ -41,7 +42,8 @@ def whole(root: Path) -> dict[str, object]:
     """Build the corpus, let the daemon reprocess it with one kill, and count."""
     home = root / "home"
     cases = _built(home)
-    broken = _damaged(home, cases[len(cases) // 2])
+    broken = cases[len(cases) // 2]
+    cut_largest(home, broken)
     environment = dagster_home(home)
     start = time.monotonic()
     with opened(environment) as instance:
@@ -84,15 +86,6 @@ def _built(home: Path) -> list[str]:
     if len(cases) != CASES:
         raise AssertionError(f"{len(cases)} cases were built")
     return cases
-
-
-def _damaged(home: Path, case: str) -> str:
-    """Cut the largest file of a case's package."""
-    files = [path for path in (home / "cases" / case).rglob("*") if path.is_file()]
-    largest = max(files, key=lambda path: path.stat().st_size)
-    largest.chmod(0o600)
-    largest.write_bytes(largest.read_bytes()[:100])
-    return case
 
 
 def _switch_on(environment: dict[str, str], root: Path) -> None:

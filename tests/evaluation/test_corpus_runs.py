@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from resources.corpus_runs import CorpusRuns
 from resources.evidence_index import EvidenceIndex
 from resources.session import Session
+from tests.support.damage import cut_largest
 from tests.support.small_corpus import write_corpus
 from viano_assets.cli.corpus import corpus
 from viano_assets.errors import InputError
@@ -124,11 +125,7 @@ def test_a_damaged_case_is_counted_and_stops_nobody(tmp_path: Path) -> None:
     chosen = corpus_of_folder("small", write_corpus(tmp_path / "bugs"))
     store = CheckpointStore(home)
     build_corpus(store, home, chosen, cache=tmp_path)
-    damaged = max(
-        (p for p in home.rglob("*") if p.is_file() and "CRANE-2" in str(p)), key=lambda p: p.stat().st_size
-    )
-    damaged.chmod(0o600)
-    damaged.write_bytes(damaged.read_bytes()[:100])
+    cut_largest(home, "CRANE-2")
     runs = CorpusRuns(Session.open(home), "small")
     run_id = runs.start(only=["CRANE-1", "CRANE-2"])
     outcomes = runs.work(run_id)

@@ -22,6 +22,11 @@ def plain(text: str) -> str:
     return "".join("\ufffd" if unicodedata.category(char) in _UNSAFE else char for char in flat)
 
 
+def words(value: str) -> str:
+    """Return a level or kind as words."""
+    return value.replace("_", " ")
+
+
 def escape(text: str) -> str:
     """Return the text as literal inline Markdown on one line: it cannot format, link, embed or list."""
     return _unlisted(_literal(plain(text)))

@@ -11,26 +11,25 @@ from dataclasses import dataclass, field
 
 from resources.tools.database.catalog import Column, ForeignKey
 from resources.tools.database.defaults import Default, read_default
+from resources.tools.database.naming import NAME, TABLE
 from resources.tools.database.script import plain_name, space_of
 
-_NAME = r"(?:`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|\[[^\]]+\]|[\w$]+)"
-_TABLE = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _CREATE = re.compile(
     rf"CREATE\s+(?:(?:GLOBAL|LOCAL)\s+)?(?:TEMP(?:ORARY)?\s+|UNLOGGED\s+|FOREIGN\s+)?TABLE\s+"
-    rf"(?P<guard>IF\s+NOT\s+EXISTS\s+)?(?P<name>{_TABLE})\s*"
-    rf"(?:(?P<body>\()|PARTITION\s+OF\s+(?P<whole>{_TABLE})|LIKE\s+(?P<like>{_TABLE})\s*;?\s*$)",
+    rf"(?P<guard>IF\s+NOT\s+EXISTS\s+)?(?P<name>{TABLE})\s*"
+    rf"(?:(?P<body>\()|PARTITION\s+OF\s+(?P<whole>{TABLE})|LIKE\s+(?P<like>{TABLE})\s*;?\s*$)",
     re.IGNORECASE,
 )
-_LIKE_BODY = re.compile(rf"LIKE\s+({_TABLE})", re.IGNORECASE)
-_INHERITS = re.compile(rf"\)\s*INHERITS\s*\(\s*({_TABLE})", re.IGNORECASE)
+_LIKE_BODY = re.compile(rf"LIKE\s+({TABLE})", re.IGNORECASE)
+_INHERITS = re.compile(rf"\)\s*INHERITS\s*\(\s*({TABLE})", re.IGNORECASE)
 _PARTITIONED = re.compile(r"\)\s*PARTITION\s+BY\b", re.IGNORECASE)
-_COLUMN = re.compile(rf"({_NAME})\s+(.*)", re.DOTALL)
+_COLUMN = re.compile(rf"({NAME})\s+(.*)", re.DOTALL)
 _KEY_LIST = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _FOREIGN = re.compile(
-    rf"FOREIGN\s+KEY\s*(?:{_NAME}\s*)?\(([^()]*)\)\s*REFERENCES\s+((?:{_NAME}\s*\.\s*)*{_NAME})\s*\(([^()]*)\)",
+    rf"FOREIGN\s+KEY\s*(?:{NAME}\s*)?\(([^()]*)\)\s*REFERENCES\s+((?:{NAME}\s*\.\s*)*{NAME})\s*\(([^()]*)\)",
     re.IGNORECASE,
 )
-_REFERENCES = re.compile(rf"\bREFERENCES\s+((?:{_NAME}\s*\.\s*)*{_NAME})\s*(?:\(([^()]*)\))?", re.IGNORECASE)
+_REFERENCES = re.compile(rf"\bREFERENCES\s+((?:{NAME}\s*\.\s*)*{NAME})\s*(?:\(([^()]*)\))?", re.IGNORECASE)
 _INDEX = re.compile(
     r"(?:UNIQUE|FULLTEXT|SPATIAL)?\s*(?:KEY|INDEX)\s*[^\s,(]*\s*(?:USING\s+\w+\s*)?\(\s*[`\"\[A-Za-z_]|"
     r"(?:CONSTRAINT\s+\S+\s+)?(?:UNIQUE\s*(?:KEY|INDEX)?\s*[^\s,(]*\s*\(|CHECK\s*\(|EXCLUDE\b|LIKE\b)",

@@ -12,6 +12,11 @@ _SUFFIXES = (
     ("json", (".json", ".jsonl", ".ndjson")),
 )
 
+NAME = r"(?:`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|\[[^\]]+\]|[\w$]+)"
+"""Pattern of a name in SQL, in the quotes of every dialect or bare."""
+TABLE = rf"{NAME}(?:\s*\.\s*{NAME})*"
+"""Pattern of a table's name, its schema and database in front."""
+
 
 def quote(name: str) -> str:
     """Quote a name for SQL."""

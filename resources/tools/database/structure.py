@@ -14,27 +14,25 @@ from typing import NamedTuple
 from resources.tools.database.catalog import Column
 from resources.tools.database.ddl import TableShape, items, read_item
 from resources.tools.database.defaults import Default, literal_of
-from resources.tools.database.naming import quote
+from resources.tools.database.naming import NAME, TABLE, quote
 from resources.tools.database.register import Register, folded_space
 from resources.tools.database.script import plain_name, space_of
 from resources.tools.database.sink import TableSink
 
-_NAME = r"(?:`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|\[[^\]]+\]|[\w$]+)"
-_TABLE = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _DROP = re.compile(
-    rf"DROP\s+(?:TEMPORARY\s+)?TABLE\s+(?P<guard>IF\s+EXISTS\s+)?(?P<names>{_TABLE}(?:\s*,\s*{_TABLE})*)",
+    rf"DROP\s+(?:TEMPORARY\s+)?TABLE\s+(?P<guard>IF\s+EXISTS\s+)?(?P<names>{TABLE}(?:\s*,\s*{TABLE})*)",
     re.IGNORECASE,
 )
-_DROP_SPACE = re.compile(rf"DROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?({_NAME})", re.IGNORECASE)
+_DROP_SPACE = re.compile(rf"DROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?({NAME})", re.IGNORECASE)
 _EMPTY = re.compile(
-    rf"(?:TRUNCATE\s+(?:TABLE\s+)?(?:ONLY\s+)?(?P<names>{_TABLE}(?:\s*,\s*{_TABLE})*)|"
-    rf"DELETE\s+FROM\s+(?P<name>{_TABLE})\s*;?\s*$)",
+    rf"(?:TRUNCATE\s+(?:TABLE\s+)?(?:ONLY\s+)?(?P<names>{TABLE}(?:\s*,\s*{TABLE})*)|"
+    rf"DELETE\s+FROM\s+(?P<name>{TABLE})\s*;?\s*$)",
     re.IGNORECASE,
 )
 _RENAME = re.compile(r"RENAME\s+TABLE\s+(.*?);?\s*$", re.IGNORECASE | re.DOTALL)
-_PAIR = re.compile(rf"({_TABLE})\s+TO\s+({_TABLE})", re.IGNORECASE)
+_PAIR = re.compile(rf"({TABLE})\s+TO\s+({TABLE})", re.IGNORECASE)
 _ALTER = re.compile(
-    rf"ALTER\s+(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?(?P<name>{_TABLE})\s*\*?\s*(?P<rest>.*?);?\s*$",
+    rf"ALTER\s+(?:IGNORE\s+)?TABLE\s+(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?(?P<name>{TABLE})\s*\*?\s*(?P<rest>.*?);?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
 _HARMLESS = re.compile(
@@ -43,7 +41,7 @@ _HARMLESS = re.compile(
     r"ANALYZE|OPTIMIZE|REBUILD|WITH\s+(?:NO)?CHECK\s+(?:ADD|CHECK)|SET\s+(?!SCHEMA)|"
     r"ADD\s+(?:CONSTRAINT|UNIQUE|INDEX|KEY|FULLTEXT|SPATIAL|CHECK|EXCLUDE|PARTITION)\b|"
     r"DROP\s+(?:PRIMARY|INDEX|KEY|FOREIGN|CONSTRAINT|CHECK)\b|RENAME\s+(?:INDEX|KEY|CONSTRAINT)\b|ALTER\s+INDEX\b|"
-    rf"ALTER\s+(?:COLUMN\s+)?{_NAME}\s+(?:SET\s+(?:STATISTICS|STORAGE|NOT\s+NULL|COMPRESSION|\()|DROP\s+NOT|RESET|RESTART))",
+    rf"ALTER\s+(?:COLUMN\s+)?{NAME}\s+(?:SET\s+(?:STATISTICS|STORAGE|NOT\s+NULL|COMPRESSION|\()|DROP\s+NOT|RESET|RESTART))",
     re.IGNORECASE,
 )
 _KEY = re.compile(
@@ -51,25 +49,25 @@ _KEY = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ADD = re.compile(r"ADD\s+(?:COLUMN\s+)?(?:IF\s+NOT\s+EXISTS\s+)?(.+)$", re.IGNORECASE | re.DOTALL)
-_PLACE = re.compile(rf"\s+(?:(FIRST)|AFTER\s+({_NAME}))\s*$", re.IGNORECASE)
+_PLACE = re.compile(rf"\s+(?:(FIRST)|AFTER\s+({NAME}))\s*$", re.IGNORECASE)
 _DROP_COLUMN = re.compile(
-    rf"DROP\s+(?:COLUMN\s+)?(?:IF\s+EXISTS\s+)?({_NAME})\s*(?:CASCADE|RESTRICT)?\s*$", re.IGNORECASE
+    rf"DROP\s+(?:COLUMN\s+)?(?:IF\s+EXISTS\s+)?({NAME})\s*(?:CASCADE|RESTRICT)?\s*$", re.IGNORECASE
 )
-_RENAME_COLUMN = re.compile(rf"RENAME\s+(?:COLUMN\s+)?({_NAME})\s+TO\s+({_NAME})\s*$", re.IGNORECASE)
-_RENAME_TO = re.compile(rf"RENAME\s+(?:TO\s+|AS\s+)?({_TABLE})\s*$", re.IGNORECASE)
-_SET_SCHEMA = re.compile(rf"SET\s+SCHEMA\s+({_NAME})\s*$", re.IGNORECASE)
+_RENAME_COLUMN = re.compile(rf"RENAME\s+(?:COLUMN\s+)?({NAME})\s+TO\s+({NAME})\s*$", re.IGNORECASE)
+_RENAME_TO = re.compile(rf"RENAME\s+(?:TO\s+|AS\s+)?({TABLE})\s*$", re.IGNORECASE)
+_SET_SCHEMA = re.compile(rf"SET\s+SCHEMA\s+({NAME})\s*$", re.IGNORECASE)
 _CHANGE = re.compile(
-    rf"(?:MODIFY\s+(?:COLUMN\s+)?(?P<modify>{_NAME})|CHANGE\s+(?:COLUMN\s+)?(?P<old>{_NAME})\s+(?P<new>{_NAME}))\s+"
+    rf"(?:MODIFY\s+(?:COLUMN\s+)?(?P<modify>{NAME})|CHANGE\s+(?:COLUMN\s+)?(?P<old>{NAME})\s+(?P<new>{NAME}))\s+"
     r"(?P<rest>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
 _DEFAULT = re.compile(
-    rf"ALTER\s+(?:COLUMN\s+)?({_NAME})\s+(?:SET\s+DEFAULT\s+(?P<value>.+)|(?P<drop>DROP\s+DEFAULT)|"
+    rf"ALTER\s+(?:COLUMN\s+)?({NAME})\s+(?:SET\s+DEFAULT\s+(?P<value>.+)|(?P<drop>DROP\s+DEFAULT)|"
     r"(?P<numbered>ADD\s+GENERATED\b.*))$",
     re.IGNORECASE | re.DOTALL,
 )
 _PART = re.compile(
-    rf"(?:ATTACH\s+PARTITION\s+(?P<child>{_TABLE})|INHERIT\s+(?P<parent>{_TABLE}))", re.IGNORECASE
+    rf"(?:ATTACH\s+PARTITION\s+(?P<child>{TABLE})|INHERIT\s+(?P<parent>{TABLE}))", re.IGNORECASE
 )
 _BEGIN = re.compile(r"(?:BEGIN|START\s+TRANSACTION)\b", re.IGNORECASE)
 _COMMIT = re.compile(r"(?:COMMIT|END)\b", re.IGNORECASE)
@@ -138,7 +136,7 @@ class Structure:
         return None
 
     def _drop(self, found: re.Match[str]) -> Outcome:
-        for raw in re.findall(_TABLE, found.group("names")):
+        for raw in re.findall(TABLE, found.group("names")):
             space, name = _name(raw)
             sink = self._register.find(space, name, rows=True)
             if sink is not None:
@@ -160,7 +158,7 @@ class Structure:
         return Outcome()
 
     def _empty(self, found: re.Match[str]) -> Outcome:
-        for raw in re.findall(_TABLE, found.group("names") or found.group("name")):
+        for raw in re.findall(TABLE, found.group("names") or found.group("name")):
             space, name = _name(raw)
             sink = self._register.find(space, name)
             if sink is None:
@@ -179,7 +177,7 @@ class Structure:
 
     def _lock(self, found: re.Match[str]) -> Outcome:
         for part in found.group(1).split(","):
-            raw = re.match(_TABLE, part.strip())
+            raw = re.match(TABLE, part.strip())
             sink = self._register.find(*_name(raw.group())) if raw else None
             if sink is not None and re.search(r"\bWRITE\b", part, re.IGNORECASE):
                 sink.marked = True

@@ -48,15 +48,12 @@ def open_database(file: Path, beside: Beside, scratch: Path) -> Iterator[Opened]
     """
     wal = beside.wal if beside.wal is not None and beside.wal.stat().st_size else None
     journal = beside.journal if beside.journal is not None and _hot(beside.journal) else None
-    if wal is None and journal is None:
+    shared = journal is not None and _names_another(journal)
+    if shared or (wal is None and journal is None):
         address = f"file:{url_quote(str(file))}?mode=ro&immutable=1"
+        doubt = "its -journal belongs to a transaction over several files" if shared else None
         with closing(sqlite3.connect(address, uri=True)) as connection:
-            yield Opened(connection, _mode_doubt(file, beside))
-        return
-    if journal is not None and _names_another(journal):
-        address = f"file:{url_quote(str(file))}?mode=ro&immutable=1"
-        with closing(sqlite3.connect(address, uri=True)) as connection:
-            yield Opened(connection, "its -journal belongs to a transaction over several files")
+            yield Opened(connection, doubt or _mode_doubt(file, beside))
         return
     folder = scratch / "sqlite"
     folder.mkdir()
@@ -75,11 +72,14 @@ def open_database(file: Path, beside: Beside, scratch: Path) -> Iterator[Opened]
 
 
 def _mode_doubt(file: Path, beside: Beside) -> str | None:
-    with file.open("rb") as handle:
-        versions = handle.read(20)[18:20]
-    if versions == _WAL_MODE and beside.wal is None:
+    if beside.wal is None and _in_wal_mode(file):
         return "it is in WAL mode and its -wal was not shipped: the newest rows may be missing"
     return None
+
+
+def _in_wal_mode(file: Path) -> bool:
+    with file.open("rb") as handle:
+        return handle.read(20)[18:20] == _WAL_MODE
 
 
 def _hot(journal: Path) -> bool:
@@ -100,9 +100,7 @@ def _replayed(connection: sqlite3.Connection, file: Path, wal: Path) -> str | No
         header = handle.read(_WAL_HEADER)
         if len(header) < _WAL_HEADER or struct.unpack(">I", header[:4])[0] not in _WAL_MAGIC:
             return "its -wal cannot be read"
-        with file.open("rb") as database:
-            versions = database.read(20)[18:20]
-        if versions != _WAL_MODE:
+        if not _in_wal_mode(file):
             return "a -wal stands beside it, and the file is not in WAL mode"
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         state = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()

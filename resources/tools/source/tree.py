@@ -79,6 +79,10 @@ class SourceTree:
         """The index of this tree, built when it is not cached."""
         return self._view.index
 
+    def foreign(self) -> tuple[str, ...]:
+        """Return the paths of the text files that are not UTF-8, listed once."""
+        return self._view.foreign()
+
     def close(self) -> None:
         """Close the index if it was opened."""
         self._view.close()

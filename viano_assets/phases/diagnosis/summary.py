@@ -25,11 +25,6 @@ HARMLESS = dict.fromkeys(_CONTROLS, "\ufffd")
 """Translation that shows control and direction characters instead of obeying them; tab and newline stay."""
 
 
-def words(value: str) -> str:
-    """Return a level or kind as words."""
-    return value.replace("_", " ")
-
-
 def place_text(record: EvidenceRecord) -> str:
     """Return where a record stands, for people."""
     return location_text(record.provenance.location.model_dump()) or record.tool

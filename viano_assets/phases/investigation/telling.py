@@ -5,6 +5,7 @@ from __future__ import annotations
 from viano_assets.evidence.model import Location
 from viano_assets.evidence.store import EvidenceStore
 from viano_assets.phases.investigation.artifacts import ActionResult, Decision, PlannedAction, ReviewRecord
+from viano_assets.phases.markdown import words
 
 REASON_CHARS = 90
 
@@ -12,11 +13,11 @@ REASON_CHARS = 90
 def decided(decision: Decision, balance: int) -> str:
     """Say the level of the judged hypothesis, what was asked for and declared, and the units it has left."""
     review = decision.review
-    said = f"{decision.selected} {_words(review.effective_confidence.value)}"
+    said = f"{decision.selected} {words(review.effective_confidence.value)}"
     if review.capped:
-        said += f" ({_words(review.requested_confidence.value)} was asked for)"
+        said += f" ({words(review.requested_confidence.value)} was asked for)"
     ended = decision.ended.get(decision.selected)
-    end = f", ended: {_words(ended)}" if ended else ""
+    end = f", ended: {words(ended)}" if ended else ""
     return f"{said}, {_units(balance)} left{end}{_review(review)}"
 
 
@@ -51,7 +52,3 @@ def _place(location: Location) -> str:
     if location.path is None:
         return ""
     return location.path if location.line_start is None else f"{location.path}:{location.line_start}"
-
-
-def _words(value: str) -> str:
-    return value.replace("_", " ")
